@@ -1,0 +1,1 @@
+//! A typed, runtime-agnostic agent loop.
