@@ -1,1 +1,3 @@
 //! A typed, runtime-agnostic agent loop.
+
+pub mod message;
