@@ -1,3 +1,4 @@
 //! A typed, runtime-agnostic agent loop.
 
 pub mod message;
+pub mod transcript;

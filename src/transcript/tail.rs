@@ -1,0 +1,65 @@
+//! What the end of a transcript is waiting for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::message::{AgentMessage, ToolCall};
+
+/// What a run that resumes finds at the end of a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tail {
+    /// No message, or system messages alone: there is nothing to answer.
+    Nothing,
+    /// A usable answer whose calls all have results: only a queued message can go on.
+    Answered,
+    /// An answer that failed or was aborted: asking again is a retry.
+    Failed,
+    /// A usable answer with calls that have no result. A request made now answers them by [repair](super::Repair).
+    OpenCalls,
+    /// A user message, a tool result, a custom message, or a system message after any of the others: the model is
+    /// to answer.
+    Open,
+}
+
+impl Tail {
+    /// The tail of a transcript. Only roles and stop reasons count: a custom message is `Open` whatever the model sees
+    /// of it.
+    #[must_use]
+    pub fn of<M>(transcript: &[AgentMessage<M>]) -> Self {
+        match transcript.last() {
+            None => Self::Nothing,
+            Some(AgentMessage::System(_)) if transcript.iter().all(|m| m.as_system().is_some()) => {
+                Self::Nothing
+            }
+            Some(AgentMessage::Assistant(answer)) if !answer.is_usable() => Self::Failed,
+            Some(AgentMessage::Assistant(answer)) if answer.tool_calls().next().is_some() => Self::OpenCalls,
+            Some(AgentMessage::Assistant(_)) => Self::Answered,
+            Some(_) => Self::Open,
+        }
+    }
+}
+
+/// The calls that have no result yet, in the order of the answer: those of the last usable answer, whatever stands
+/// after it.
+///
+/// Where an answer repeats an id, its results count for the calls of that id in order.
+#[must_use]
+pub fn open_calls<M>(transcript: &[AgentMessage<M>]) -> Vec<Arc<ToolCall>> {
+    let usable = |message: &AgentMessage<M>| message.as_assistant().is_some_and(|answer| answer.is_usable());
+    let Some(at) = transcript.iter().rposition(usable) else { return Vec::new() };
+    let (_, from_answer) = transcript.split_at(at);
+    let mut results: HashMap<&str, usize> = HashMap::new();
+    for result in from_answer.iter().filter_map(AgentMessage::as_tool_result) {
+        *results.entry(&result.tool_call_id).or_default() += 1;
+    }
+    let mut is_open = |call: &&Arc<ToolCall>| match results.get_mut(call.id.as_str()) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            false
+        }
+        _ => true,
+    };
+    let answer = from_answer.first().and_then(AgentMessage::as_assistant);
+    answer.into_iter().flat_map(|answer| answer.tool_calls()).filter(|call| is_open(call)).cloned().collect()
+}
