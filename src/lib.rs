@@ -1,4 +1,18 @@
 //! A typed, runtime-agnostic agent loop.
 
+mod abort;
+mod async_fn;
+mod clock;
+mod error_text;
+mod event;
+pub mod hook;
 pub mod message;
+pub mod model;
+pub mod tool;
 pub mod transcript;
+
+pub use abort::{AbortSignal, Aborted};
+pub use clock::{Clock, SystemClock};
+pub use event::{AgentEvent, Ending, Outcome};
+pub use hook::{Hook, HookContext};
+pub use transcript::Transcript;

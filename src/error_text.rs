@@ -1,0 +1,30 @@
+//! Errors as text for people and models.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+
+/// Writes an error and the errors behind it, joined by `: `. A text that already ends with its source's is not said
+/// twice.
+pub(crate) fn write_chain(error: &dyn Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut said = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        let text = source.to_string();
+        if !said.ends_with(&text) {
+            said.push_str(": ");
+            said.push_str(&text);
+        }
+        next = source.source();
+    }
+    f.write_str(&said)
+}
+
+/// The text of a panic, as far as it has one.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panicked without a text".to_owned())
+}

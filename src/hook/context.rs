@@ -1,0 +1,48 @@
+//! What a hook sees of its run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::abort::AbortSignal;
+use crate::message::{AgentMessage, NoCustom, ThinkingLevel};
+use crate::model::Model;
+use crate::tool::AgentTool;
+use crate::transcript::Transcript;
+
+/// What a hook sees of its run at this moment. Cheap to copy.
+pub struct HookContext<'a, M = NoCustom> {
+    /// The loop's context: the transcript so far, or what a hook replaced it by. In a batch it ends with the answer
+    /// that made the calls.
+    pub transcript: &'a Transcript<M>,
+    /// The messages this run has added so far.
+    pub added: &'a [AgentMessage<M>],
+    /// The model that is, or was last, asked.
+    pub model: &'a Arc<Model>,
+    /// How much it is asked to think.
+    pub thinking_level: ThinkingLevel,
+    /// The tools that can be called.
+    pub tools: &'a [AgentTool],
+    /// The run's abort signal.
+    pub abort: &'a AbortSignal,
+}
+
+impl<M> Clone for HookContext<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for HookContext<'_, M> {}
+
+impl<M> fmt::Debug for HookContext<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HookContext")
+            .field("messages", &self.transcript.len())
+            .field("added", &self.added.len())
+            .field("model", &self.model.id)
+            .field("thinking_level", &self.thinking_level)
+            .field("tools", &self.tools.iter().map(AgentTool::name).collect::<Vec<_>>())
+            .field("abort", self.abort)
+            .finish()
+    }
+}

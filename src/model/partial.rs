@@ -1,0 +1,404 @@
+//! The answer so far, grown in place from the deltas.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::arguments::ArgumentsBuilder;
+use super::{Delta, Done, Failure, Metadata, ToolCallHead};
+use crate::message::{AssistantContent, AssistantMessage, StopReason, Text, Thinking, ToolCall, Usage};
+
+/// An answer while it streams: what the model has said up to now.
+///
+/// It lives in one place only, in the run's state, and is grown there without a copy. Read it by reference at any
+/// event; [`snapshot`](Self::snapshot) makes a message of it for those who come late.
+#[derive(Debug, Clone)]
+pub struct PartialMessage {
+    /// Everything but the content.
+    head: AssistantMessage,
+    /// By content index, ascending.
+    blocks: Vec<(u32, PartialBlock)>,
+    /// Where the last delta went: the next one usually goes there too.
+    last: usize,
+}
+
+/// One block of an answer while it streams.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum PartialBlock {
+    /// Text so far.
+    Text(Text),
+    /// Thinking so far.
+    Thinking(Thinking),
+    /// A tool call so far.
+    ToolCall(PartialToolCall),
+}
+
+/// A tool call while its arguments stream.
+#[derive(Debug, Clone)]
+pub struct PartialToolCall {
+    head: ToolCallHead,
+    arguments: Arguments,
+}
+
+#[derive(Debug, Clone)]
+enum Arguments {
+    Streaming(Box<ArgumentsBuilder>),
+    Complete(Arc<ToolCall>),
+}
+
+impl PartialToolCall {
+    /// The id of the call.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.head.id
+    }
+
+    /// The name of the tool.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.head.name
+    }
+
+    /// The best reading of the arguments so far; `None` until something is certain.
+    ///
+    /// What it shows never disappears again while the arguments stream: strings grow at their end, and a number, a
+    /// literal or a key is shown only when it is complete.
+    #[must_use]
+    pub fn arguments(&self) -> Option<&Map<String, Value>> {
+        match &self.arguments {
+            Arguments::Streaming(builder) => builder.object(),
+            Arguments::Complete(call) => Some(&call.arguments),
+        }
+    }
+
+    /// The complete call, once it has ended.
+    #[must_use]
+    pub fn complete(&self) -> Option<&Arc<ToolCall>> {
+        match &self.arguments {
+            Arguments::Streaming(_) => None,
+            Arguments::Complete(call) => Some(call),
+        }
+    }
+
+    fn with_arguments(head: ToolCallHead, arguments: Map<String, Value>, error: Option<String>) -> ToolCall {
+        let mut call = ToolCall::new(head.id, head.name, arguments);
+        call.thought_signature = head.thought_signature;
+        call.namespace = head.namespace;
+        call.arguments_error = error;
+        call
+    }
+
+    /// The call as the complete text of its arguments gives it.
+    fn finish(head: ToolCallHead, builder: ArgumentsBuilder) -> ToolCall {
+        match builder.finish() {
+            Ok(arguments) => Self::with_arguments(head, arguments, None),
+            Err(error) => Self::with_arguments(head, Map::new(), Some(error.to_string())),
+        }
+    }
+
+    /// The call as far as it came: what could be read, which is never run.
+    fn cut_off(&self) -> Arc<ToolCall> {
+        match &self.arguments {
+            Arguments::Complete(call) => call.clone(),
+            Arguments::Streaming(builder) => {
+                let arguments = builder.object().cloned().unwrap_or_default();
+                Arc::new(Self::with_arguments(self.head.clone(), arguments, None))
+            }
+        }
+    }
+}
+
+/// A delta that does not fit the answer so far. The answer it came in fails.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MalformedDelta {
+    /// A piece or an end for a block that was never started.
+    #[error("the model's stream sent a {kind} for block {index}, which it never started")]
+    NoSuchBlock {
+        /// The kind of block the delta speaks of.
+        kind: &'static str,
+        /// The content index.
+        index: u32,
+    },
+    /// A piece or an end for a block of another kind.
+    #[error("the model's stream sent a {kind} for block {index}, which is a {started} block")]
+    OtherKind {
+        /// The kind of block the delta speaks of.
+        kind: &'static str,
+        /// The kind of block that was started.
+        started: &'static str,
+        /// The content index.
+        index: u32,
+    },
+    /// A start for a block that was started before.
+    #[error("the model's stream started block {index} twice")]
+    StartedTwice {
+        /// The content index.
+        index: u32,
+    },
+    /// A piece of a tool call that had ended.
+    #[error("the model's stream went on with block {index} after its end")]
+    AfterEnd {
+        /// The content index.
+        index: u32,
+    },
+}
+
+const TEXT: &str = "text";
+const THINKING: &str = "thinking";
+const TOOL_CALL: &str = "tool call";
+
+impl PartialMessage {
+    /// An empty answer; `head` is everything but the content.
+    #[must_use]
+    pub fn new(mut head: AssistantMessage) -> Self {
+        head.stop_reason = StopReason::Pending;
+        head.content.clear();
+        Self { head, blocks: Vec::new(), last: 0 }
+    }
+
+    /// Everything but the content: the model, the usage so far, the stop reason `pending`.
+    #[must_use]
+    pub fn head(&self) -> &AssistantMessage {
+        &self.head
+    }
+
+    /// Tokens used, as far as the stream has told.
+    #[must_use]
+    pub fn usage(&self) -> &Usage {
+        &self.head.usage
+    }
+
+    /// The blocks so far, in the order of the finished message.
+    pub fn blocks(&self) -> impl ExactSizeIterator<Item = &PartialBlock> {
+        self.blocks.iter().map(|(_, block)| block)
+    }
+
+    /// The block at a content index, as deltas name it.
+    #[must_use]
+    pub fn block(&self, index: u32) -> Option<&PartialBlock> {
+        self.find(index).ok().and_then(|at| self.blocks.get(at)).map(|(_, block)| block)
+    }
+
+    /// The answer so far as a message with the stop reason `pending`. It copies the content.
+    #[must_use]
+    pub fn snapshot(&self) -> AssistantMessage {
+        let mut message = self.head.clone();
+        message.content = self.blocks.iter().map(|(_, block)| block.cut_off()).collect();
+        message
+    }
+
+    /// Adds a delta. Those that begin or end an answer change nothing here: see [`finish`](Self::finish) and
+    /// [`fail`](Self::fail).
+    ///
+    /// # Errors
+    /// When the delta does not fit: the answer is then malformed, and what it had stays as it was.
+    pub fn apply(&mut self, delta: &Delta) -> Result<(), MalformedDelta> {
+        match delta {
+            Delta::Text { index, delta } => self.text(*index)?.text.push_str(delta),
+            Delta::Thinking { index, delta } => self.thinking(*index)?.thinking.push_str(delta),
+            Delta::ToolCall { index, delta } => self.streaming(*index)?.push(delta),
+            Delta::TextStart { index } => self.start(*index, PartialBlock::Text(Text::default()))?,
+            Delta::ThinkingStart { index } => {
+                self.start(*index, PartialBlock::Thinking(Thinking::default()))?
+            }
+            Delta::ToolCallStart { index, call } => self.start_call(*index, call)?,
+            Delta::TextEnd { index, signature } => {
+                let text = self.text(*index)?;
+                text.text_signature = signature.as_deref().map(str::to_owned).or(text.text_signature.take());
+            }
+            Delta::ThinkingEnd { index, signature, redacted } => {
+                let thinking = self.thinking(*index)?;
+                let known = thinking.thinking_signature.take();
+                thinking.thinking_signature = signature.as_deref().map(str::to_owned).or(known);
+                if *redacted {
+                    thinking.redacted = Some(true);
+                }
+            }
+            Delta::ToolCallEnd { index, call } => self.end_call(*index, call.as_deref())?,
+            Delta::Metadata(metadata) => self.know(metadata),
+            Delta::Start | Delta::Done(_) | Delta::Error(_) | Delta::Whole { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// The finished message.
+    ///
+    /// A call that never ended is read now. When the answer was cut at its length such a call keeps what could be read
+    /// of it: it will not run. Otherwise unreadable arguments are an error that the call carries.
+    #[must_use]
+    pub fn finish(mut self, done: &Done) -> AssistantMessage {
+        self.know(&done.metadata);
+        let cut = matches!(done.reason, StopReason::Length | StopReason::Error | StopReason::Aborted);
+        let mut message = self.head;
+        message.content = self.blocks.into_iter().map(|(_, block)| block.into_content(cut)).collect();
+        message.stop_reason = done.reason;
+        message
+    }
+
+    /// The failed, or aborted, message: it keeps what was streamed and its usage.
+    #[must_use]
+    pub fn fail(mut self, failure: &Failure) -> AssistantMessage {
+        self.know(&failure.metadata);
+        let mut message = self.head;
+        message.content = self.blocks.into_iter().map(|(_, block)| block.into_content(true)).collect();
+        message.stop_reason = match failure.reason {
+            StopReason::Aborted => StopReason::Aborted,
+            _ => StopReason::Error,
+        };
+        message.error_message = Some(failure.message.clone());
+        message
+    }
+
+    fn find(&self, index: u32) -> Result<usize, usize> {
+        match self.blocks.get(self.last) {
+            Some((known, _)) if *known == index => Ok(self.last),
+            _ => self.blocks.binary_search_by_key(&index, |(known, _)| *known),
+        }
+    }
+
+    fn open(&mut self, kind: &'static str, index: u32) -> Result<&mut PartialBlock, MalformedDelta> {
+        let at = self.find(index).map_err(|_| MalformedDelta::NoSuchBlock { kind, index })?;
+        self.last = at;
+        let block = self.blocks.get_mut(at).map(|(_, block)| block);
+        block.ok_or(MalformedDelta::NoSuchBlock { kind, index })
+    }
+
+    fn text(&mut self, index: u32) -> Result<&mut Text, MalformedDelta> {
+        match self.open(TEXT, index)? {
+            PartialBlock::Text(text) => Ok(text),
+            other => Err(other.is_not(TEXT, index)),
+        }
+    }
+
+    fn thinking(&mut self, index: u32) -> Result<&mut Thinking, MalformedDelta> {
+        match self.open(THINKING, index)? {
+            PartialBlock::Thinking(thinking) => Ok(thinking),
+            other => Err(other.is_not(THINKING, index)),
+        }
+    }
+
+    fn call(&mut self, index: u32) -> Result<&mut PartialToolCall, MalformedDelta> {
+        match self.open(TOOL_CALL, index)? {
+            PartialBlock::ToolCall(call) => Ok(call),
+            other => Err(other.is_not(TOOL_CALL, index)),
+        }
+    }
+
+    fn streaming(&mut self, index: u32) -> Result<&mut ArgumentsBuilder, MalformedDelta> {
+        match &mut self.call(index)?.arguments {
+            Arguments::Streaming(builder) => Ok(builder),
+            Arguments::Complete(_) => Err(MalformedDelta::AfterEnd { index }),
+        }
+    }
+
+    fn start(&mut self, index: u32, block: PartialBlock) -> Result<(), MalformedDelta> {
+        match self.find(index) {
+            Ok(_) => Err(MalformedDelta::StartedTwice { index }),
+            Err(at) => {
+                self.blocks.insert(at, (index, block));
+                self.last = at;
+                Ok(())
+            }
+        }
+    }
+
+    fn start_call(&mut self, index: u32, head: &ToolCallHead) -> Result<(), MalformedDelta> {
+        let arguments = Arguments::Streaming(Box::default());
+        self.start(index, PartialBlock::ToolCall(PartialToolCall { head: head.clone(), arguments }))
+    }
+
+    fn end_call(&mut self, index: u32, complete: Option<&ToolCall>) -> Result<(), MalformedDelta> {
+        let call = self.call(index)?;
+        let Arguments::Streaming(builder) = &mut call.arguments else {
+            return Err(MalformedDelta::AfterEnd { index });
+        };
+        let complete = match complete {
+            Some(complete) => complete.clone(),
+            None => PartialToolCall::finish(call.head.clone(), std::mem::take(builder)),
+        };
+        call.arguments = Arguments::Complete(Arc::new(complete));
+        Ok(())
+    }
+
+    /// Takes over what is known beside the content.
+    fn know(&mut self, metadata: &Metadata) {
+        let Metadata {
+            usage,
+            api,
+            provider,
+            response_model,
+            response_id,
+            provider_thinking_level,
+            raw_stop_reason,
+            end_turn,
+            diagnostics,
+            deferred,
+        } = metadata;
+        let head = &mut self.head;
+        if let Some(usage) = usage {
+            head.usage = *usage;
+        }
+        replace(&mut head.api, api);
+        replace(&mut head.provider, provider);
+        set(&mut head.response_model, response_model);
+        set(&mut head.response_id, response_id);
+        set(&mut head.provider_thinking_level, provider_thinking_level);
+        set(&mut head.raw_stop_reason, raw_stop_reason);
+        set(&mut head.end_turn, end_turn);
+        set(&mut head.deferred, deferred);
+        if !diagnostics.is_empty() {
+            head.diagnostics.get_or_insert_default().extend_from_slice(diagnostics);
+        }
+    }
+}
+
+fn set<T: Clone>(known: &mut Option<T>, told: &Option<T>) {
+    if told.is_some() {
+        known.clone_from(told);
+    }
+}
+
+fn replace(known: &mut String, told: &Option<String>) {
+    if let Some(told) = told {
+        known.clone_from(told);
+    }
+}
+
+impl PartialBlock {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => TEXT,
+            Self::Thinking(_) => THINKING,
+            Self::ToolCall(_) => TOOL_CALL,
+        }
+    }
+
+    fn is_not(&self, kind: &'static str, index: u32) -> MalformedDelta {
+        MalformedDelta::OtherKind { kind, started: self.kind(), index }
+    }
+
+    /// The block as content, as far as it came.
+    fn cut_off(&self) -> AssistantContent {
+        match self {
+            Self::Text(text) => AssistantContent::Text(text.clone()),
+            Self::Thinking(thinking) => AssistantContent::Thinking(thinking.clone()),
+            Self::ToolCall(call) => AssistantContent::ToolCall(call.cut_off()),
+        }
+    }
+
+    /// The block as content at the end of the answer; `cut`: a call that never ended keeps what could be read.
+    fn into_content(self, cut: bool) -> AssistantContent {
+        match self {
+            Self::Text(text) => AssistantContent::Text(text),
+            Self::Thinking(thinking) => AssistantContent::Thinking(thinking),
+            Self::ToolCall(call) if cut => AssistantContent::ToolCall(call.cut_off()),
+            Self::ToolCall(PartialToolCall { head, arguments }) => match arguments {
+                Arguments::Complete(call) => AssistantContent::ToolCall(call),
+                Arguments::Streaming(builder) => PartialToolCall::finish(head, *builder).into(),
+            },
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Tools from async closures.
+
+use std::future::Future;
+use std::marker::PhantomData;
+
+use super::{AgentTool, Tool, ToolArgs, ToolContext, ToolError, ToolOutput};
+use crate::async_fn::SendAsyncFn2;
+
+/// A tool from an async closure.
+///
+/// The argument type gives the schema; what the closure returns becomes the result (a text, content blocks, a JSON
+/// value, a [`ToolOutput`]), and `?` works with every error. Write `async |args: Args, cx| ..`. The closure is cloned
+/// for each call, so what it captures is `Clone`; shared state goes into an `Arc`.
+///
+/// ```
+/// use turnstate::tool::{NoArgs, tool_fn};
+///
+/// let clock = tool_fn("clock", "Tells the time.", async |_: NoArgs, _| Ok("12:00"));
+/// assert_eq!(clock.name(), "clock");
+/// ```
+pub fn tool_fn<A, T, F>(name: impl Into<String>, description: impl Into<String>, function: F) -> AgentTool
+where
+    A: ToolArgs,
+    T: Into<ToolOutput> + 'static,
+    F: AsyncFnOnce(A, ToolContext<'_>) -> Result<T, ToolError>
+        + for<'a> SendAsyncFn2<A, ToolContext<'a>, Result<T, ToolError>>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    AgentTool::new(ToolFn {
+        name: name.into(),
+        description: description.into(),
+        function,
+        types: PhantomData,
+    })
+}
+
+struct ToolFn<A, T, F> {
+    name: String,
+    description: String,
+    function: F,
+    types: PhantomData<fn(A) -> T>,
+}
+
+impl<A, T, F> Tool for ToolFn<A, T, F>
+where
+    A: ToolArgs,
+    T: Into<ToolOutput> + 'static,
+    F: for<'a> SendAsyncFn2<A, ToolContext<'a>, Result<T, ToolError>> + Clone + Send + Sync + 'static,
+{
+    type Args = A;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self) -> &str {
+        &self.description
+    }
+
+    fn execute(
+        &self,
+        args: A,
+        cx: ToolContext<'_>,
+    ) -> impl Future<Output = Result<ToolOutput, ToolError>> + Send {
+        let running = (self.function.clone())(args, cx);
+        async move { Ok(running.await?.into()) }
+    }
+}
