@@ -123,3 +123,216 @@ fn same(a: &Arc<ToolDeclaration>, b: &Arc<ToolDeclaration>) -> bool {
 fn by_name(tools: &[Arc<ToolDeclaration>]) -> HashMap<&str, &Arc<ToolDeclaration>> {
     tools.iter().map(|tool| (tool.name.as_str(), tool)).collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use std::fs;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+    use crate::message::NoCustom;
+    use crate::transcript::samples::{Any, adds, any_message, any_system, any_tools, result, tool};
+    use crate::transcript::{Projector, Repair, Transcript};
+
+    #[derive(Deserialize)]
+    struct Vectors {
+        vectors: Vec<Vector>,
+    }
+
+    #[derive(Deserialize)]
+    struct Vector {
+        previous: Vec<ToolDeclaration>,
+        current: Vec<ToolDeclaration>,
+        expect: Names,
+    }
+
+    #[derive(Deserialize, Debug, PartialEq, Default)]
+    struct Names {
+        added: Vec<String>,
+        removed: Vec<String>,
+    }
+
+    #[test]
+    fn tells_tools_apart_as_the_reference_traces_do_except_by_the_order_of_keys() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/vectors/tool_diff.json");
+        let Vectors { vectors } = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        assert_eq!(vectors.len(), 12);
+        let mut differences = 0;
+        for Vector { previous, current, expect } in vectors {
+            let [previous, current] =
+                [previous, current].map(|tools| tools.into_iter().map(Arc::new).collect::<Vec<_>>());
+            let ToolChanges { added, removed } = ToolChanges::between(&previous, &current);
+            let names = Names {
+                added: added.iter().map(|tool| tool.name.clone()).collect(),
+                removed: removed.into_iter().map(|tool| tool.name).collect(),
+            };
+            if names != expect {
+                // The traces compare texts: there, the same schema with its keys in another order is a change.
+                assert_eq!(previous, current);
+                assert_eq!(names, Names::default());
+                differences += 1;
+            }
+        }
+        assert_eq!(differences, 1);
+    }
+
+    #[test]
+    fn declarations_are_compared_as_json_values() {
+        let schema = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        let one = ToolDeclaration::new("t", "", schema(r#"{"type":"object","required":[]}"#));
+        let other = ToolDeclaration::new("t", "", schema(r#"{"required":[],"type":"object"}"#));
+        let changed = ToolDeclaration::new("t", "", json!({"type": "object", "required": ["x"]}));
+        let between = |a: &ToolDeclaration, b: &ToolDeclaration| {
+            ToolChanges::between(&[Arc::new(a.clone())], &[Arc::new(b.clone())])
+        };
+        assert!(between(&one, &other).is_empty());
+        assert_eq!(between(&one, &changed).removed, [RemovedTool::new("t")]);
+        assert_eq!(between(&one, &changed).added, [Arc::new(changed)]);
+    }
+
+    /// Each row: what the transcript says, the tools of the run, what is pending, what is written.
+    #[test]
+    fn a_difference_goes_into_the_last_pending_system_message_or_in_front_of_all() {
+        let [read, calc, write] = ["read", "calc", "write"].map(|name| tool(name, ""));
+        let [read, calc, write] = [&read, &calc, &write].map(std::slice::from_ref);
+        let made = |added, removed: &[&str]| Any::from(adds("", added, removed).at(9));
+        let host = |text, added, removed: &[&str]| Any::from(adds(text, added, removed).at(3));
+        let user = || Any::user("u");
+        let table: [(&[_], &[_], Vec<Any>, Vec<Any>); 12] = [
+            (&[], &[], vec![], vec![]),
+            (read, read, vec![user()], vec![user()]),
+            (read, calc, vec![user(), user()], vec![made(calc, &["read"]), user(), user()]),
+            (read, calc, vec![], vec![made(calc, &["read"])]),
+            (read, &[], vec![user()], vec![made(&[], &["read"]), user()]),
+            (&[], read, vec![user()], vec![made(read, &[]), user()]),
+            (read, read, vec![host("h", &[], &[]), user()], vec![host("h", &[], &[]), user()]),
+            (
+                read,
+                calc,
+                vec![user(), host("h", &[], &[]), user()],
+                vec![user(), host("h", calc, &["read"]), user()],
+            ),
+            (read, calc, vec![host("h", write, &["read", "ghost"])], vec![host("h", calc, &["read"])]),
+            (read, read, vec![host("h", write, &["read"])], vec![host("h", &[], &[])]),
+            (read, read, vec![host("", write, &[])], vec![host("", &[], &[])]),
+            (
+                read,
+                calc,
+                vec![host("first", write, &[]), user(), host("last", &[], &[]), user()],
+                vec![host("first", write, &[]), user(), host("last", calc, &["read", "write"]), user()],
+            ),
+        ];
+        for (said, current, pending, written) in table {
+            let mut replay = Replay::default();
+            replay.push(&adds("s", said, &[]));
+            assert_eq!(declare(&replay, current, pending, 9), written);
+        }
+    }
+
+    #[test]
+    fn a_pending_system_message_that_says_the_difference_already_is_not_copied() {
+        let read = [tool("read", "")];
+        let pending = Arc::new(adds("h", &read, &[]));
+        let written = declare(&Replay::default(), &read, vec![Any::from(pending.clone())], 9);
+        assert!(matches!(&written[..], [Any::System(message)] if Arc::ptr_eq(message, &pending)));
+    }
+
+    #[test]
+    fn a_new_conversation_starts_with_its_prompt_and_its_tools() {
+        let read = tool("read", "");
+        let tools = std::slice::from_ref(&read);
+        let prompt = || SystemMessage::new("s").with_section("x", "X");
+        let table = [
+            (SystemMessage::default(), &[][..], None),
+            (SystemMessage::new("s").at(5), &[][..], Some(SystemMessage::new("s"))),
+            (SystemMessage::default(), tools, Some(adds("", tools, &[]))),
+            (prompt(), tools, Some(adds("s", tools, &[]).with_section("x", "X"))),
+            (adds("s", &[tool("ghost", "")], &["read"]), tools, Some(adds("s", tools, &[]))),
+        ];
+        for (prompt, tools, system) in table {
+            assert_eq!(initial_system_message(prompt, tools), system);
+        }
+    }
+
+    #[test]
+    fn the_same_tools_in_another_order_leave_the_request_as_it_is() {
+        let (read, calc) = (tool("read", ""), tool("calc", ""));
+        let mut transcript = Transcript::from(vec![
+            adds("s", &[read.clone(), calc.clone()], &[]).into(),
+            Any::user("u"),
+            result("none", "orphan"),
+        ]);
+        let mut projector = Projector::of(Repair::On, &transcript);
+        let before = serde_json::to_string(&projector.request()).unwrap();
+        let written = declare(&Replay::of(&transcript), &[calc, read], vec![Any::user("again")], 9);
+        assert_eq!(written, [Any::user("again")]);
+        projector.extend(&written);
+        transcript.extend(written);
+        let after = serde_json::to_string(&projector.request()).unwrap();
+        assert!(after.starts_with(before.trim_end_matches(']')));
+    }
+
+    fn without_tools(mut message: SystemMessage) -> SystemMessage {
+        message.tools_added.clear();
+        message.tools_removed.clear();
+        message
+    }
+
+    prop_compose! {
+        fn said()(messages in vec(any_system(), 0..4)) -> Replay {
+            let mut replay = Replay::default();
+            messages.iter().for_each(|message| replay.push(message));
+            replay
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_replay_after_the_declaration_gives_exactly_the_current_tools(
+            replay in said(), current in any_tools(), pending in vec(any_message(), 0..5),
+        ) {
+            let mut after = replay.clone();
+            declare(&replay, &current, pending, 9).iter().for_each(|message| after.push_message(message));
+            prop_assert_eq!(by_name(after.tools()), by_name(&current));
+            let again = declare::<NoCustom>(&after, &current, Vec::new(), 9);
+            prop_assert!(again.is_empty());
+        }
+
+        #[test]
+        fn the_same_tools_in_any_order_declare_nothing(
+            (replay, shuffled) in said().prop_flat_map(|replay| {
+                let tools = replay.tools().to_vec();
+                (Just(replay), Just(tools).prop_shuffle())
+            }),
+        ) {
+            prop_assert!(ToolChanges::between(replay.tools(), &shuffled).is_empty());
+        }
+
+        #[test]
+        fn nothing_but_tool_changes_is_touched_in_what_is_pending(
+            replay in said(), current in any_tools(), pending in vec(any_message(), 0..5),
+        ) {
+            let mut written = declare(&replay, &current, pending.clone(), 9);
+            let has_system = pending.iter().any(|message| message.as_system().is_some());
+            if written.len() > pending.len() {
+                prop_assert!(!has_system);
+                let made = written.remove(0);
+                prop_assert_eq!(without_tools(made.as_system().unwrap().clone()), SystemMessage::default().at(9));
+            }
+            let last = written.iter().rposition(|message| message.as_system().is_some());
+            for (at, (written, pending)) in written.iter().zip(&pending).enumerate() {
+                match (written, pending) {
+                    (Any::System(a), Any::System(b)) if last == Some(at) => {
+                        prop_assert_eq!(without_tools((**a).clone()), without_tools((**b).clone()));
+                    }
+                    _ => prop_assert_eq!(written, pending),
+                }
+            }
+        }
+    }
+}

@@ -162,3 +162,87 @@ macro_rules! copy_on_write {
 
 copy_on_write!(Transcript<M> of AgentMessage<M>);
 copy_on_write!(Messages of Message);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use super::*;
+    use crate::transcript::samples::{Any, adds, tool};
+
+    #[test]
+    fn a_change_is_seen_only_by_the_list_that_was_changed() {
+        let mut transcript: Transcript = Transcript::new();
+        transcript.push(AgentMessage::user("a"));
+        let place = transcript.as_ptr();
+        let kept = transcript.clone();
+        assert!(kept.ptr_eq(&transcript));
+        transcript.push(AgentMessage::user("b"));
+        assert_eq!((kept.len(), transcript.len()), (1, 2));
+        assert_eq!(kept.as_ptr(), place);
+    }
+
+    #[test]
+    fn a_list_that_is_held_once_is_changed_in_place() {
+        let mut messages = Messages::from(Vec::with_capacity(2));
+        messages.push(Message::user("a"));
+        let place = messages.as_ptr();
+        messages.push(Message::user("b"));
+        assert_eq!(messages.as_ptr(), place);
+        messages.clear();
+        messages.push(Message::user("c"));
+        assert_eq!(messages.as_ptr(), place);
+        let list = messages.into_vec();
+        assert_eq!(list.as_ptr(), place);
+    }
+
+    #[test]
+    fn json_is_a_plain_list() {
+        let json = r#"[{"role":"user","content":"a","timestamp":1}]"#;
+        let transcript: Transcript = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&transcript).unwrap(), json);
+        let messages: Messages = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&messages).unwrap(), json);
+    }
+
+    #[test]
+    fn a_transcript_that_starts_with_a_system_message_gets_no_second_one() {
+        let system = || Some(SystemMessage::new("s"));
+        let table = [
+            (vec![], vec![Any::system("s")]),
+            (vec![Any::user("u")], vec![Any::system("s"), Any::user("u")]),
+            (vec![Any::system("kept"), Any::user("u")], vec![Any::system("kept"), Any::user("u")]),
+            (
+                vec![Any::user("u"), Any::system("t")],
+                vec![Any::system("s"), Any::user("u"), Any::system("t")],
+            ),
+        ];
+        for (before, after) in table {
+            let mut transcript = Transcript::from(before.clone());
+            transcript.begin_with(None);
+            assert_eq!(*transcript, before);
+            transcript.begin_with(system());
+            assert_eq!(*transcript, after);
+        }
+    }
+
+    #[test]
+    fn a_reset_keeps_prompt_sections_and_tools_in_one_message() {
+        let tools = [tool("read", ""), tool("calc", "")];
+        let transcript = Transcript::from(vec![
+            adds("base", &tools[..1], &[]).into(),
+            Any::user("u"),
+            adds("more", &tools[1..], &[]).with_section("x", "<x/>").at(4).into(),
+        ]);
+        let kept = adds("base\n\nmore", &tools, &[]).with_section("x", "<x/>").at(4);
+        assert_eq!(*transcript.baseline(), [kept.into()]);
+        assert_eq!(transcript.baseline().baseline(), transcript.baseline());
+        assert!(Transcript::from(vec![Any::user("u")]).baseline().is_empty());
+    }
+
+    #[test]
+    fn lists_go_to_other_threads() {
+        fn check<T: Send + Sync + Unpin + 'static>() {}
+        check::<Transcript>();
+        check::<Messages>();
+    }
+}

@@ -10,11 +10,14 @@
 //!
 //! [`Tail`] and [`open_calls`] say what a transcript's end is waiting for.
 
+mod batch;
 mod declare;
 mod list;
 mod projector;
 mod repair;
 mod replay;
+#[cfg(test)]
+mod samples;
 mod tail;
 
 pub use declare::{ToolChanges, declare, initial_system_message};

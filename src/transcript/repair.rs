@@ -39,7 +39,9 @@ fn system(mut message: Arc<SystemMessage>) -> Option<Arc<SystemMessage>> {
     if is_blank && message.sections.is_empty() && !message.changes_tools() {
         return None;
     }
-    if matches!(&message.content, TextContent::Blocks(blocks) if blocks.iter().any(is_blank_text)) {
+    let has_blank =
+        matches!(&message.content, TextContent::Blocks(blocks) if blocks.iter().any(is_blank_text));
+    if has_blank {
         if let TextContent::Blocks(blocks) = &mut Arc::make_mut(&mut message).content {
             blocks.retain(|block| !is_blank_text(block));
         }
@@ -88,4 +90,34 @@ fn is_blank(block: &Content) -> bool {
 /// text.
 fn is_blank_text(block: &Text) -> bool {
     block.text.trim().is_empty() && block.text_signature.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::RemovedTool;
+
+    #[test]
+    fn a_made_up_result_says_that_it_is_one_and_has_the_time_of_the_answer() {
+        let call = ToolCall { id: "a".to_owned(), name: "read".to_owned(), ..ToolCall::default() };
+        let mut expected = ToolResultMessage::new("a", "read", vec![Content::text(NO_RESULT)]);
+        expected.is_error = true;
+        expected.made_up = true;
+        expected.timestamp = 7;
+        assert_eq!(made_up_result(&call, 7), expected);
+    }
+
+    #[test]
+    fn blank_blocks_are_taken_out_of_a_system_message() {
+        let blocks = |texts: &[&str]| TextContent::Blocks(texts.iter().copied().map(Text::new).collect());
+        let message = |texts| Arc::new(SystemMessage { content: blocks(texts), ..SystemMessage::default() });
+        assert_eq!(system(message(&["a", " ", "b"])), Some(message(&["a", "b"])));
+        assert_eq!(system(message(&["", " "])), None);
+        let removes = |texts| {
+            let mut message = SystemMessage::clone(&message(texts));
+            message.tools_removed.push(RemovedTool::new("t"));
+            Arc::new(message)
+        };
+        assert_eq!(system(removes(&[" "])), Some(removes(&[])));
+    }
 }

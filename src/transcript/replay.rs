@@ -123,3 +123,102 @@ fn join(prompt: &mut String, part: &str) {
     }
     prompt.push_str(part);
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+mod tests {
+    use std::{fs, slice};
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::transcript::samples::{Any, adds, any_system, any_transcript, tool};
+
+    #[derive(Deserialize)]
+    struct Vectors {
+        vectors: Vec<Vector>,
+    }
+
+    #[derive(Deserialize)]
+    struct Vector {
+        messages: Vec<Any>,
+        expect: Expect,
+    }
+
+    #[derive(Deserialize)]
+    struct Expect {
+        system: Option<Any>,
+        prompt: String,
+        tools: Vec<String>,
+    }
+
+    #[test]
+    fn replays_as_the_reference_traces_do() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/vectors/replay.json");
+        let Vectors { vectors } = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        assert_eq!(vectors.len(), 20);
+        for Vector { messages, expect } in vectors {
+            let replay = Replay::of(&messages);
+            assert_eq!(replay.system().map(Any::from), expect.system, "{messages:?}");
+            assert_eq!(replay.prompt(), expect.prompt, "{messages:?}");
+            assert_eq!(names(&replay), expect.tools, "{messages:?}");
+        }
+    }
+
+    #[test]
+    fn a_tool_declared_again_keeps_its_place_and_one_removed_and_added_goes_to_the_end() {
+        let (read, calc) = (tool("read", ""), tool("calc", ""));
+        let new = tool("read", "new");
+        let mut replay = Replay::default();
+        replay.push(&adds("", &[read, calc], &[]));
+        replay.push(&adds("", slice::from_ref(&new), &[]));
+        assert_eq!(names(&replay), ["read", "calc"]);
+        replay.push(&adds("", slice::from_ref(&new), &["read"]));
+        assert_eq!(names(&replay), ["calc", "read"]);
+        assert_eq!(replay.find("read"), Some(&new));
+        assert_eq!(replay.find("ghost"), None);
+    }
+
+    #[test]
+    fn the_one_system_message_has_the_time_of_the_latest() {
+        let mut replay = Replay::default();
+        replay.push(&SystemMessage::new("a"));
+        replay.push(&SystemMessage::new("b").at(5));
+        assert_eq!(replay.system(), Some(SystemMessage::new("a\n\nb").at(5)));
+    }
+
+    fn names(replay: &Replay) -> Vec<&str> {
+        replay.tools().iter().map(|tool| tool.name.as_str()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn going_on_gives_what_a_replay_of_all_gives(before in any_transcript(), after in any_transcript()) {
+            let mut replay = Replay::of(&before);
+            after.iter().for_each(|message| replay.push_message(message));
+            prop_assert_eq!(replay, Replay::of(&[before, after].concat()));
+        }
+
+        #[test]
+        fn the_one_system_message_says_the_same_as_all(messages in vec(any_system(), 0..6)) {
+            let mut replay = Replay::default();
+            messages.iter().for_each(|message| replay.push(message));
+            let mut of_one = Replay::default();
+            replay.system().iter().for_each(|system| of_one.push(system));
+            prop_assert_eq!(&of_one, &replay);
+            prop_assert_eq!(of_one.prompt(), replay.prompt());
+        }
+
+        #[test]
+        fn a_replay_names_each_tool_once(messages in vec(any_system(), 0..6)) {
+            let mut replay = Replay::default();
+            messages.iter().for_each(|message| replay.push(message));
+            let mut names = names(&replay);
+            names.sort_unstable();
+            names.dedup();
+            prop_assert_eq!(names.len(), replay.tools().len());
+        }
+    }
+}

@@ -63,3 +63,63 @@ pub fn open_calls<M>(transcript: &[AgentMessage<M>]) -> Vec<Arc<ToolCall>> {
     let answer = from_answer.first().and_then(AgentMessage::as_assistant);
     answer.into_iter().flat_map(|answer| answer.tool_calls()).filter(|call| is_open(call)).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{AssistantContent, StopReason};
+    use crate::transcript::samples::{Any, Sample, answer, call, calls, result, stopped};
+
+    fn text() -> Any {
+        answer([AssistantContent::text("done")])
+    }
+
+    #[test]
+    fn the_last_message_decides_what_a_resumed_run_finds() {
+        let ui = || Any::Custom(Arc::new(Sample::Ui));
+        let table = [
+            (vec![], Tail::Nothing),
+            (vec![Any::system("s")], Tail::Nothing),
+            (vec![Any::system("s"), Any::system("t")], Tail::Nothing),
+            (vec![Any::user("u")], Tail::Open),
+            (vec![Any::user("u"), Any::system("s")], Tail::Open),
+            (vec![Any::user("u"), text(), Any::system("s")], Tail::Open),
+            (vec![ui()], Tail::Open),
+            (vec![Any::user("u"), text(), ui()], Tail::Open),
+            (vec![Any::user("u"), text()], Tail::Answered),
+            (vec![Any::user("u"), answer([])], Tail::Answered),
+            (vec![Any::user("u"), stopped([], StopReason::Length)], Tail::Answered),
+            (vec![Any::user("u"), stopped([], StopReason::Error)], Tail::Failed),
+            (vec![Any::user("u"), stopped([call("a")], StopReason::Aborted)], Tail::Failed),
+            (vec![Any::user("u"), calls(["a"])], Tail::OpenCalls),
+            (vec![Any::user("u"), stopped([call("a")], StopReason::Length)], Tail::OpenCalls),
+            (vec![Any::user("u"), calls(["a"]), result("a", "A")], Tail::Open),
+            (vec![Any::user("u"), calls(["a", "b"]), result("a", "A")], Tail::Open),
+        ];
+        for (transcript, tail) in table {
+            assert_eq!(Tail::of(&transcript), tail, "{transcript:?}");
+        }
+    }
+
+    #[test]
+    fn calls_of_the_last_usable_answer_are_open_until_they_have_a_result() {
+        let failed = || stopped([call("f")], StopReason::Error);
+        let table: [(Vec<Any>, &[&str]); 11] = [
+            (vec![], &[]),
+            (vec![Any::user("u"), text()], &[]),
+            (vec![calls(["a", "b"])], &["a", "b"]),
+            (vec![calls(["a", "b"]), result("b", "B")], &["a"]),
+            (vec![calls(["a", "b"]), result("b", "B"), result("a", "A")], &[]),
+            (vec![calls(["a"]), Any::user("u")], &["a"]),
+            (vec![calls(["a"]), failed()], &["a"]),
+            (vec![failed()], &[]),
+            (vec![calls(["a"]), calls(["b"])], &["b"]),
+            (vec![result("a", "old"), calls(["a"])], &["a"]),
+            (vec![calls(["x", "y", "x"]), result("x", "first")], &["y", "x"]),
+        ];
+        for (transcript, open) in table {
+            let ids: Vec<_> = open_calls(&transcript).iter().map(|call| call.id.clone()).collect();
+            assert_eq!(ids, open, "{transcript:?}");
+        }
+    }
+}
