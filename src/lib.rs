@@ -1,6 +1,7 @@
 //! A typed, runtime-agnostic agent loop.
 
 mod abort;
+mod agent_loop;
 mod async_fn;
 mod clock;
 mod error_text;
@@ -8,11 +9,19 @@ mod event;
 pub mod hook;
 pub mod message;
 pub mod model;
+pub mod run;
+mod state;
 pub mod tool;
 pub mod transcript;
 
 pub use abort::{AbortSignal, Aborted};
+pub use agent_loop::{
+    AgentLoop, LoopConfig, MessageSource, NoMessages, NothingToResume, Spawner, Tools, agent_loop,
+    agent_loop_resume,
+};
 pub use clock::{Clock, SystemClock};
 pub use event::{AgentEvent, Ending, Outcome};
 pub use hook::{Hook, HookContext};
+pub use run::{Handle, Idle, Run, RunBuilder, Streaming};
+pub use state::State;
 pub use transcript::Transcript;

@@ -16,7 +16,7 @@ use crate::model::{ApiKey, ModelError};
 use crate::tool::ToolOutput;
 use crate::transcript::{Messages, Transcript};
 
-pub(super) type KeyAnswer = Result<Option<ApiKey>, ModelError>;
+pub(crate) type KeyAnswer = Result<Option<ApiKey>, ModelError>;
 
 /// The future of a hook method that is not written: ready at once with the answer that changes nothing.
 ///
@@ -71,7 +71,7 @@ impl NoChange for KeyAnswer {
 }
 
 /// A [`Hook`] as an object. A default method's future has no size, so only written methods allocate their box.
-pub(super) trait DynHook<M: CustomMessage>: Send + Sync {
+pub(crate) trait DynHook<M: CustomMessage>: Send + Sync {
     fn transform_context<'a>(
         &'a self,
         context: &'a mut Transcript<M>,

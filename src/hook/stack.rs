@@ -43,7 +43,7 @@ impl<M> Hooks<M> {
         self.0.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<dyn DynHook<M>>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<dyn DynHook<M>>> {
         self.0.iter()
     }
 }

@@ -190,6 +190,13 @@ impl PartialMessage {
         message
     }
 
+    /// The message as its start is told: without content, and without what only a finished answer says.
+    pub(crate) fn start_snapshot(&self) -> AssistantMessage {
+        let mut message = self.head.clone();
+        message.thinking_level = None;
+        message
+    }
+
     /// Adds a delta. Those that begin or end an answer change nothing here: see [`finish`](Self::finish) and
     /// [`fail`](Self::fail).
     ///

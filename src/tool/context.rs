@@ -20,13 +20,21 @@ pub struct ToolContext<'a> {
 /// What stands behind a [`ToolContext`].
 pub(crate) struct ToolHost<'a> {
     pub(crate) abort: &'a AbortSignal,
-    pub(crate) update: &'a (dyn Fn(ToolOutput) + Send + Sync),
+    pub(crate) update: &'a UpdateFn<'a>,
     pub(crate) calls: &'a dyn CallTool,
 }
 
+/// Takes the updates of one call.
+pub(crate) type UpdateFn<'a> = dyn Fn(ToolOutput) + Send + Sync + 'a;
+
 /// Runs the calls that a tool makes itself. It hides the run's message type: tools have none.
 pub(crate) trait CallTool: Send + Sync {
-    fn call_tool<'a>(&'a self, name: &'a str, arguments: Map<String, Value>) -> BoxFuture<'a, ToolOutput>;
+    fn call_tool<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Map<String, Value>,
+        update: &'a UpdateFn<'a>,
+    ) -> BoxFuture<'a, ToolOutput>;
 }
 
 impl<'a> ToolContext<'a> {
@@ -63,7 +71,20 @@ impl<'a> ToolContext<'a> {
     /// # Cancel safety
     /// Dropping the future drops the inner call; it is recorded as unfinished.
     pub async fn call_tool(&self, name: &str, arguments: Map<String, Value>) -> ToolOutput {
-        self.host.calls.call_tool(name, arguments).await
+        self.host.calls.call_tool(name, arguments, &|_| {}).await
+    }
+
+    /// Calls another tool as [`call_tool`](Self::call_tool) does, and is told of its progress.
+    ///
+    /// # Cancel safety
+    /// As [`call_tool`](Self::call_tool).
+    pub async fn call_tool_with_updates(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        on_update: impl Fn(ToolOutput) + Send + Sync,
+    ) -> ToolOutput {
+        self.host.calls.call_tool(name, arguments, &on_update).await
     }
 }
 

@@ -13,7 +13,7 @@ mod typed;
 
 pub use agent_tool::{AgentTool, ExecutionMode, IntoTool, Next, OnAbort, ReplayPolicy};
 pub use context::ToolContext;
-pub(crate) use context::{CallTool, ToolHost};
+pub(crate) use context::{CallTool, ToolHost, UpdateFn};
 pub use error::ToolError;
 pub use function::tool_fn;
 pub use output::{ToolOutput, ToolResult};

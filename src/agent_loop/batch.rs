@@ -1,0 +1,248 @@
+//! One batch: all tool calls of one answer. Results come in the order of the calls, whatever order they end in.
+
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, RemoteHandle};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use super::call::{Batch, Prepared, Ready};
+use super::closing::made_up_result;
+use super::schedule::{BatchOutcome, batch_mode, batch_outcome};
+use super::spine::Spine;
+use super::updates::{Update, Updates};
+use crate::event::AgentEvent;
+use crate::message::{AgentMessage, AssistantMessage, CustomMessage, ToolCall, ToolResultMessage};
+use crate::tool::{ExecutionMode, ToolResult};
+
+/// The text of a call that is refused since its answer was cut off.
+const TRUNCATED: &str = "The call was not run: the answer was cut off at its length limit, so the arguments may be \
+                         incomplete. Make the call again, in a shorter answer.";
+
+/// What a batch gave.
+pub(super) struct BatchResults {
+    pub(super) outcome: BatchOutcome,
+    pub(super) results: Vec<Arc<ToolResultMessage>>,
+}
+
+impl BatchResults {
+    pub(super) fn none() -> Self {
+        Self { outcome: BatchOutcome::Empty, results: Vec::new() }
+    }
+
+    fn of(results: &[Arc<ToolResult>]) -> Self {
+        Self {
+            outcome: batch_outcome(results.iter().map(|result| result.terminate)),
+            results: results.iter().map(|result| result.message.clone()).collect(),
+        }
+    }
+}
+
+impl<M: CustomMessage> Spine<M> {
+    /// Runs an answer's calls.
+    pub(super) async fn run_batch(&mut self, answer: &AssistantMessage) -> BatchResults {
+        let calls: Vec<Arc<ToolCall>> = answer.tool_calls().cloned().collect();
+        let called = calls
+            .iter()
+            .filter_map(|call| self.config.tools.get(&call.name))
+            .map(|tool| tool.execution_mode());
+        let mode = batch_mode(self.config.tool_execution, called);
+        let batch = Arc::new(self.batch());
+        let results = match mode {
+            ExecutionMode::Parallel => self.run_parallel(batch, &calls).await,
+            ExecutionMode::Sequential => self.run_sequential(batch, &calls).await,
+        };
+        self.remember_results(&results);
+        BatchResults::of(&results)
+    }
+
+    /// Answers the calls of a cut-off answer by errors: what was cut is not to be executed.
+    pub(super) async fn refuse_batch(&mut self, answer: &AssistantMessage) -> BatchResults {
+        let mut results = Vec::new();
+        for call in answer.tool_calls() {
+            self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
+            let result = Arc::new(made_up_result(call, TRUNCATED.to_owned(), self.config.clock.now()));
+            self.emit_end(call, &result).await;
+            self.emit_result(&result).await;
+            results.push(result);
+        }
+        self.remember_results(&results);
+        BatchResults::of(&results)
+    }
+
+    /// All calls are prepared in order; then those that can run do so together, and each ends when it is done.
+    async fn run_parallel(&mut self, batch: Arc<Batch<M>>, calls: &[Arc<ToolCall>]) -> Vec<Arc<ToolResult>> {
+        let mut results: Vec<Option<Arc<ToolResult>>> = vec![None; calls.len()];
+        let mut ready = Vec::new();
+        for (at, (call, result)) in calls.iter().zip(&mut results).enumerate() {
+            self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
+            match batch.prepare(call).await {
+                Prepared::Ready(prepared) => ready.push((at, call.clone(), prepared)),
+                Prepared::Settled(settled) => {
+                    self.emit_end(call, &settled).await;
+                    *result = Some(settled);
+                }
+            }
+        }
+        let running: FuturesUnordered<_> =
+            ready.into_iter().map(|(at, call, prepared)| self.start(&batch, at, call, prepared)).collect();
+        self.collect_running(&batch.updates, running, calls, &mut results).await;
+        // The batch holds the context as it was; the results can be added in place once it is gone.
+        drop(batch);
+        let results: Vec<_> = results.into_iter().flatten().collect();
+        for result in &results {
+            self.emit_result(result).await;
+        }
+        results
+    }
+
+    /// One call after the other, each with its result message. All see the context as it was before the batch.
+    async fn run_sequential(
+        &mut self,
+        batch: Arc<Batch<M>>,
+        calls: &[Arc<ToolCall>],
+    ) -> Vec<Arc<ToolResult>> {
+        let mut results = vec![None; calls.len()];
+        for (at, call) in calls.iter().enumerate() {
+            self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
+            match batch.prepare(call).await {
+                Prepared::Ready(prepared) => {
+                    let running = self.start(&batch, at, call.clone(), prepared);
+                    let running = FuturesUnordered::from_iter([running]);
+                    self.collect_running(&batch.updates, running, calls, &mut results).await;
+                }
+                Prepared::Settled(settled) => {
+                    self.emit_end(call, &settled).await;
+                    if let Some(result) = results.get_mut(at) {
+                        *result = Some(settled);
+                    }
+                }
+            }
+            if let Some(Some(result)) = results.get(at) {
+                self.emit_result(&result.clone()).await;
+            }
+        }
+        results.into_iter().flatten().collect()
+    }
+
+    /// Starts a prepared call: where the run is polled, or where the host's spawner runs it.
+    fn start(&self, batch: &Arc<Batch<M>>, at: usize, call: Arc<ToolCall>, ready: Ready) -> Running {
+        let batch = batch.clone();
+        let executing = async move {
+            let update = |partial| batch.updates.push(&call, partial);
+            (at, batch.execute(&call, ready, &update).await)
+        };
+        match &self.config.spawner {
+            None => Running::Here(Box::pin(executing)),
+            Some(spawner) => {
+                let (remote, handle) = executing.remote_handle();
+                spawner.spawn(Box::pin(remote));
+                Running::Elsewhere(handle)
+            }
+        }
+    }
+
+    /// Tells of the running calls' progress and ends, as they come. Updates of a call come before its end.
+    async fn collect_running(
+        &mut self,
+        updates: &Updates,
+        mut running: FuturesUnordered<Running>,
+        calls: &[Arc<ToolCall>],
+        results: &mut [Option<Arc<ToolResult>>],
+    ) {
+        let mut ended = None;
+        loop {
+            match next_step(updates, &mut running, &mut ended).await {
+                Step::Update((call, partial)) => {
+                    self.emit(AgentEvent::ToolExecutionUpdate { call, partial }).await;
+                }
+                Step::End((at, result)) => {
+                    if let (Some(call), Some(place)) = (calls.get(at), results.get_mut(at)) {
+                        self.emit_end(call, &result).await;
+                        *place = Some(result);
+                    }
+                }
+                Step::AllEnded => return,
+            }
+        }
+    }
+
+    async fn emit_end(&mut self, call: &Arc<ToolCall>, result: &Arc<ToolResult>) {
+        self.emit(AgentEvent::ToolExecutionEnd { call: call.clone(), result: result.clone() }).await;
+    }
+
+    async fn emit_result(&mut self, result: &ToolResult) {
+        let message = AgentMessage::ToolResult(result.message.clone());
+        self.emit(AgentEvent::MessageStart { message: message.clone() }).await;
+        self.emit(AgentEvent::MessageEnd { message }).await;
+    }
+
+    /// The results become part of the context only when the whole batch is over.
+    fn remember_results(&mut self, results: &[Arc<ToolResult>]) {
+        for result in results {
+            self.remember(AgentMessage::ToolResult(result.message.clone()));
+        }
+    }
+}
+
+type Ended = (usize, Arc<ToolResult>);
+
+/// A call that is executed.
+enum Running {
+    Here(BoxFuture<'static, Ended>),
+    /// On the host's threads; dropping the handle cancels it.
+    Elsewhere(RemoteHandle<Ended>),
+}
+
+impl Future for Running {
+    type Output = Ended;
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<Ended> {
+        match &mut *self {
+            Self::Here(executing) => executing.poll_unpin(cx),
+            Self::Elsewhere(handle) => handle.poll_unpin(cx),
+        }
+    }
+}
+
+enum Step {
+    Update(Update),
+    End(Ended),
+    AllEnded,
+}
+
+/// The next thing to tell. A call that has ended waits until every update that was pushed before is told.
+async fn next_step(
+    updates: &Updates,
+    running: &mut FuturesUnordered<Running>,
+    ended: &mut Option<Ended>,
+) -> Step {
+    poll_fn(|cx| {
+        if let Some(update) = updates.pop() {
+            return Poll::Ready(Step::Update(update));
+        }
+        if let Some(ended) = ended.take() {
+            return Poll::Ready(Step::End(ended));
+        }
+        let all_ended = match running.poll_next_unpin(cx) {
+            Poll::Ready(Some(end)) => {
+                *ended = Some(end);
+                false
+            }
+            Poll::Ready(None) => true,
+            Poll::Pending => false,
+        };
+        match (updates.poll_pop(cx), ended.take()) {
+            (Some(update), end) => {
+                *ended = end;
+                Poll::Ready(Step::Update(update))
+            }
+            (None, Some(ended)) => Poll::Ready(Step::End(ended)),
+            (None, None) if all_ended => Poll::Ready(Step::AllEnded),
+            (None, None) => Poll::Pending,
+        }
+    })
+    .await
+}

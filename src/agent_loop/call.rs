@@ -1,0 +1,352 @@
+//! One tool call, from its raw arguments to its result: prepare, coerce, validate, before-hook, execute, after-hook.
+//!
+//! Calls of the model and calls that a tool makes itself go the same way. A batch is one shared environment, owned by
+//! its call futures, so that they can run anywhere; a failure of any kind on the way is a result that the model reads.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::closing::{ABORTED_CALL, made_up_result};
+use super::config::Tools;
+use super::unless_aborted::unless_aborted;
+use super::updates::Updates;
+use crate::abort::AbortSignal;
+use crate::clock::Clock;
+use crate::error_text::panic_text;
+use crate::hook::{BeforeToolCall, HookContext, Hooks};
+use crate::message::{
+    CustomMessage, NestedCall, NestedCallStatus, NestedCalls, ThinkingLevel, ToolCall, ToolResultMessage,
+};
+use crate::model::Model;
+use crate::tool::{AgentTool, CallTool, OnAbort, ToolContext, ToolHost, ToolOutput, ToolResult, UpdateFn};
+use crate::transcript::Transcript;
+
+/// What all calls of one answer share.
+pub(crate) struct Batch<M> {
+    pub(crate) tools: Tools,
+    pub(crate) hooks: Hooks<M>,
+    pub(crate) context: Transcript<M>,
+    pub(crate) added: Transcript<M>,
+    pub(crate) model: Arc<Model>,
+    pub(crate) thinking_level: ThinkingLevel,
+    pub(crate) abort: AbortSignal,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) updates: Updates,
+}
+
+/// A call after its preparation.
+pub(crate) enum Prepared {
+    /// It can be executed.
+    Ready(Ready),
+    /// It has its result already.
+    Settled(Arc<ToolResult>),
+}
+
+/// A call that can be executed.
+pub(crate) struct Ready {
+    tool: AgentTool,
+    /// The call with the arguments it is executed with.
+    call: ToolCall,
+    /// A hook's answer in the tool's place.
+    answer: Option<ToolOutput>,
+}
+
+impl<M: CustomMessage> Batch<M> {
+    /// Takes a call as far as it goes without executing it.
+    ///
+    /// After an abort every call is aborted, even one that could not run anyway.
+    pub(crate) async fn prepare(&self, call: &ToolCall) -> Prepared {
+        if self.abort.is_delivered() {
+            return self.refuse(call, ABORTED_CALL.to_owned());
+        }
+        let tool = match self.tools.get(&call.name) {
+            Some(tool) => tool,
+            None => return self.refuse(call, self.unknown_tool(call)),
+        };
+        let arguments = match arguments(tool, call) {
+            Ok(arguments) => arguments,
+            Err(text) => return self.refuse(call, text),
+        };
+        let mut call = with_arguments(call, arguments);
+        if self.hooks.is_empty() {
+            return Prepared::Ready(Ready { tool: tool.clone(), call, answer: None });
+        }
+        match self.ask_before_hooks(&mut call).await {
+            BeforeToolCall::Fail(error) => self.refuse(&call, error.to_string()),
+            _ if self.abort.is_delivered() => self.refuse(&call, ABORTED_CALL.to_owned()),
+            BeforeToolCall::Block { reason, terminate } => self.block(&call, reason, terminate),
+            BeforeToolCall::Answer(output) => {
+                Prepared::Ready(Ready { tool: tool.clone(), call, answer: Some(output) })
+            }
+            BeforeToolCall::Allow | BeforeToolCall::AllowWith(_) => {
+                Prepared::Ready(Ready { tool: tool.clone(), call, answer: None })
+            }
+        }
+    }
+
+    /// Asks the hooks in order; arguments they change are in the call when the next is asked.
+    async fn ask_before_hooks(&self, call: &mut ToolCall) -> BeforeToolCall {
+        for hook in self.hooks.iter() {
+            let asking = AssertUnwindSafe(hook.before_tool_call(call, self.cx())).catch_unwind();
+            match unless_aborted(&self.abort, asking).await {
+                // Dropped by an abort: the call is refused as aborted.
+                None => return BeforeToolCall::Allow,
+                Some(Err(panic)) => return BeforeToolCall::fail(panic_text(&*panic)),
+                Some(Ok(BeforeToolCall::Allow)) => {}
+                Some(Ok(BeforeToolCall::AllowWith(arguments))) => call.arguments = arguments,
+                Some(Ok(decided)) => return decided,
+            }
+        }
+        BeforeToolCall::Allow
+    }
+
+    /// Executes a call that was prepared, and gives its result. `raw` is the call as the model made it.
+    pub(crate) async fn execute(
+        self: &Arc<Self>,
+        raw: &ToolCall,
+        ready: Ready,
+        update: &UpdateFn<'_>,
+    ) -> Arc<ToolResult> {
+        if self.abort.is_delivered() {
+            return Arc::new(made_up_result(raw, ABORTED_CALL.to_owned(), self.clock.now()));
+        }
+        let Ready { tool, call, answer } = ready;
+        let nested = Nested::new(self, &call);
+        let mut duration = None;
+        let mut output = match answer {
+            Some(answer) => answer,
+            None => {
+                let started = self.clock.monotonic();
+                let executed = self.run_tool(&tool, &call, update, &nested).await;
+                duration = Some(self.clock.monotonic().saturating_sub(started));
+                match executed {
+                    Some(output) => output,
+                    None => return Arc::new(self.aborted(raw, duration, nested.record())),
+                }
+            }
+        };
+        if !self.hooks.is_empty() {
+            self.ask_after_hooks(&call, &mut output).await;
+        }
+        Arc::new(self.result(raw, output, duration, nested.record()))
+    }
+
+    /// Runs the tool; `None` when an abort made the loop drop it. A panic is a failure like any other.
+    async fn run_tool(
+        self: &Arc<Self>,
+        tool: &AgentTool,
+        call: &ToolCall,
+        update: &UpdateFn<'_>,
+        nested: &Nested<M>,
+    ) -> Option<ToolOutput> {
+        let host = ToolHost { abort: &self.abort, update, calls: nested };
+        // The tool's code before its first await runs here, so its panic has to be caught here too.
+        let running = async { tool.execute(call.arguments.clone(), ToolContext::new(call, &host)).await };
+        let running = AssertUnwindSafe(running).catch_unwind();
+        let executed = match tool.on_abort() {
+            OnAbort::Wait => running.await,
+            OnAbort::Drop => unless_aborted(&self.abort, running).await?,
+        };
+        Some(match executed {
+            Ok(Ok(output)) => output,
+            Ok(Err(error)) => ToolOutput::error(error.to_string()),
+            Err(panic) => ToolOutput::error(format!("The tool panicked: {}", panic_text(&*panic))),
+        })
+    }
+
+    /// Lets the hooks change the output in order. One that an abort drops changes nothing.
+    async fn ask_after_hooks(&self, call: &ToolCall, output: &mut ToolOutput) {
+        for hook in self.hooks.iter() {
+            let asking = AssertUnwindSafe(hook.after_tool_call(call, output, self.cx())).catch_unwind();
+            match unless_aborted(&self.abort, asking).await {
+                None => {}
+                Some(Ok(change)) => *output = change.apply(std::mem::take(output)),
+                Some(Err(panic)) => *output = ToolOutput::error(panic_text(&*panic)),
+            }
+        }
+    }
+
+    fn cx(&self) -> HookContext<'_, M> {
+        HookContext {
+            transcript: &self.context,
+            added: &self.added,
+            model: &self.model,
+            thinking_level: self.thinking_level,
+            tools: self.tools.as_slice(),
+            abort: &self.abort,
+        }
+    }
+
+    fn refuse(&self, call: &ToolCall, text: String) -> Prepared {
+        Prepared::Settled(Arc::new(made_up_result(call, text, self.clock.now())))
+    }
+
+    fn block(&self, call: &ToolCall, reason: String, terminate: bool) -> Prepared {
+        let text =
+            if reason.is_empty() { format!("The call of tool `{}` was blocked.", call.name) } else { reason };
+        let mut result = made_up_result(call, text, self.clock.now());
+        result.terminate = terminate;
+        Prepared::Settled(Arc::new(result))
+    }
+
+    fn unknown_tool(&self, call: &ToolCall) -> String {
+        let known: Vec<_> = self.tools.as_slice().iter().map(|tool| format!("`{}`", tool.name())).collect();
+        match known.is_empty() {
+            true => format!("There is no tool `{}`: no tools can be called now.", call.name),
+            false => format!("There is no tool `{}`. The tools are: {}.", call.name, known.join(", ")),
+        }
+    }
+
+    fn aborted(&self, raw: &ToolCall, duration: Option<Duration>, nested: Option<NestedCalls>) -> ToolResult {
+        let mut result = self.result(raw, ToolOutput::error(ABORTED_CALL), duration, nested);
+        Arc::make_mut(&mut result.message).made_up = true;
+        result
+    }
+
+    fn result(
+        &self,
+        raw: &ToolCall,
+        output: ToolOutput,
+        duration: Option<Duration>,
+        nested: Option<NestedCalls>,
+    ) -> ToolResult {
+        let mut message = ToolResultMessage::new(&raw.id, &raw.name, output.content);
+        message.details = output.details;
+        message.usage = output.usage;
+        message.is_error = output.is_error;
+        message.nested_calls = nested.map(Box::new);
+        message.timestamp = self.clock.now();
+        message.duration_ms = duration.map(milliseconds);
+        ToolResult {
+            message: Arc::new(message),
+            structured_content: output.structured_content,
+            terminate: output.terminate,
+        }
+    }
+}
+
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The arguments a call is executed with: prepared by the tool, coerced, validated. The error is for the model.
+fn arguments(tool: &AgentTool, call: &ToolCall) -> Result<Map<String, Value>, String> {
+    if let Some(error) = &call.arguments_error {
+        return Err(format!("The arguments for tool `{}` could not be read: {error}", call.name));
+    }
+    let prepared = std::panic::catch_unwind(AssertUnwindSafe(|| tool.prepare(call.arguments.clone())))
+        .map_err(|panic| panic_text(&*panic))?
+        .map_err(|error| error.to_string())?;
+    tool.check(prepared).map_err(|invalid| invalid.to_string())
+}
+
+fn with_arguments(call: &ToolCall, arguments: Map<String, Value>) -> ToolCall {
+    ToolCall {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        arguments,
+        thought_signature: None,
+        namespace: call.namespace.clone(),
+        arguments_error: None,
+    }
+}
+
+/// The calls that one running call makes itself.
+struct Nested<M> {
+    batch: Arc<Batch<M>>,
+    parent: String,
+    counter: AtomicU32,
+    calls: Mutex<Vec<NestedCall>>,
+}
+
+/// Arguments up to this many bytes of JSON are kept in the record of nested calls.
+const RECORDED_ARGUMENTS: usize = 4096;
+
+impl<M: CustomMessage> Nested<M> {
+    fn new(batch: &Arc<Batch<M>>, parent: &ToolCall) -> Self {
+        Self {
+            batch: batch.clone(),
+            parent: parent.id.clone(),
+            counter: AtomicU32::new(0),
+            calls: Mutex::default(),
+        }
+    }
+
+    /// What is known of the calls once the outer one is over.
+    fn record(self) -> Option<NestedCalls> {
+        let calls = self.calls.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if calls.is_empty() {
+            return None;
+        }
+        let complete =
+            calls.iter().all(|call| call.arguments.is_some() && call.status != NestedCallStatus::Unfinished);
+        let mut record = NestedCalls::default();
+        record.calls = calls;
+        record.complete = complete;
+        Some(record)
+    }
+
+    /// Notes that a call begins, and where its record is.
+    fn begin(&self, call: &ToolCall) -> usize {
+        let mut record = NestedCall::new(&call.id, &call.name);
+        let size = serde_json::to_string(&call.arguments).map_or(0, |json| json.len());
+        if size <= RECORDED_ARGUMENTS {
+            record.arguments = Some(Value::Object(call.arguments.clone()));
+        } else {
+            record.arguments_bytes = u64::try_from(size).ok();
+        }
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.push(record);
+        calls.len() - 1
+    }
+
+    fn end(&self, at: usize, result: &ToolResult) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(record) = calls.get_mut(at) {
+            record.duration_ms = result.message.duration_ms;
+            record.status =
+                if result.message.is_error { NestedCallStatus::Error } else { NestedCallStatus::Ok };
+            record.error =
+                result.message.is_error.then(|| result.message.texts().collect::<Vec<_>>().join("\n"));
+        }
+    }
+}
+
+impl<M: CustomMessage> CallTool for Nested<M> {
+    fn call_tool<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: Map<String, Value>,
+        update: &'a UpdateFn<'a>,
+    ) -> BoxFuture<'a, ToolOutput> {
+        let number = self.counter.fetch_add(1, Ordering::Relaxed) + 1;
+        let call = ToolCall::new(format!("{}/{number}", self.parent), name, arguments);
+        Box::pin(async move {
+            let at = self.begin(&call);
+            let result = match self.batch.prepare(&call).await {
+                Prepared::Settled(result) => result,
+                Prepared::Ready(ready) => self.batch.execute(&call, ready, update).await,
+            };
+            self.end(at, &result);
+            into_output(result)
+        })
+    }
+}
+
+fn into_output(result: Arc<ToolResult>) -> ToolOutput {
+    let ToolResult { message, structured_content, terminate } = Arc::unwrap_or_clone(result);
+    let message = Arc::unwrap_or_clone(message);
+    let mut output = ToolOutput::from(message.content);
+    output.details = message.details;
+    output.structured_content = structured_content;
+    output.usage = message.usage;
+    output.is_error = message.is_error;
+    output.terminate = terminate;
+    output
+}

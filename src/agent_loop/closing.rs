@@ -1,0 +1,151 @@
+//! What is missing when a run ends out of order.
+//!
+//! A hook or a projection panicked, the run was cancelled, or its future was dropped: the loop cannot tell its own end
+//! any more. These pure functions say from the state alone which events are missing, so that every run ends balanced:
+//! the open message is ended, running calls are ended and answered, an answer that is complete gets its own `turn_end`,
+//! then a turn with the failed or aborted answer, then `agent_end`.
+
+use std::sync::Arc;
+
+use crate::event::AgentEvent;
+use crate::message::{
+    AgentMessage, AssistantMessage, Content, StopReason, Timestamp, ToolCall, ToolResultMessage,
+};
+use crate::model::Failure;
+use crate::state::{Open, State, Turn};
+use crate::tool::ToolResult;
+
+/// The text of an aborted answer.
+pub(crate) const ABORTED_ANSWER: &str = "Request was aborted";
+
+/// The text of an aborted call's result.
+pub(crate) const ABORTED_CALL: &str = "Operation aborted";
+
+/// Why, and at what time, a run is closed.
+pub(crate) struct Closing {
+    /// Everything of the closing answer but its content, stop reason and error.
+    pub(crate) head: AssistantMessage,
+    /// The closing answer's reason and text.
+    pub(crate) failure: Failure,
+    /// The time of whatever is made up.
+    pub(crate) now: Timestamp,
+}
+
+impl Closing {
+    /// The events that are missing, in order. `unwritten` are messages of the prompt that are not in the transcript
+    /// yet: nothing of a prompt is lost.
+    ///
+    /// `agent_end` is left to the caller, who knows what the run added once these are reduced.
+    pub(crate) fn events<M>(
+        &self,
+        state: &State<M>,
+        partial: Option<AssistantMessage>,
+        unwritten: impl IntoIterator<Item = AgentMessage<M>>,
+    ) -> Vec<AgentEvent<M>> {
+        let mut events = Vec::new();
+        if let Some(Open::Message(message)) = state.open() {
+            events.push(AgentEvent::MessageEnd { message: message.clone() });
+        }
+        if let Some(failed) = partial {
+            // The answer that streamed is itself the closing answer.
+            let message = Arc::new(failed);
+            events.push(AgentEvent::MessageEnd { message: message.clone().into() });
+            events.push(AgentEvent::TurnEnd { message, tool_results: Vec::new() });
+            return events;
+        }
+        let mut in_turn = state.turn().is_some();
+        if let Some(answer) = answer_of(state) {
+            self.close_answer(&mut events, state, answer);
+            if !answer.is_usable() {
+                return events;
+            }
+            in_turn = false;
+        }
+        if !in_turn {
+            events.push(AgentEvent::TurnStart);
+        }
+        for message in unwritten {
+            whole(&mut events, message);
+        }
+        let message = Arc::new(self.answer());
+        whole(&mut events, message.clone().into());
+        events.push(AgentEvent::TurnEnd { message, tool_results: Vec::new() });
+        events
+    }
+
+    /// The closing answer.
+    fn answer(&self) -> AssistantMessage {
+        let mut message = self.head.clone();
+        message.stop_reason = self.failure.reason;
+        message.error_message = Some(self.failure.message.clone());
+        message
+    }
+
+    /// Ends what runs of the answer's batch, answers every call that has no result, and ends the turn.
+    fn close_answer<M>(
+        &self,
+        events: &mut Vec<AgentEvent<M>>,
+        state: &State<M>,
+        answer: &Arc<AssistantMessage>,
+    ) {
+        let none = Turn::default();
+        let turn = state.turn().unwrap_or(&none);
+        let calls: Vec<_> = if answer.is_usable() { answer.tool_calls().collect() } else { Vec::new() };
+        let mut results = turn.results.clone();
+        if let Some(Open::Message(AgentMessage::ToolResult(open))) = state.open() {
+            results.push(open.clone());
+        }
+        let unanswered: Vec<_> = calls.into_iter().skip(results.len()).collect();
+        let mut made_up = Vec::new();
+        for call in unanswered {
+            let result = match turn.settled.iter().find(|(settled, _)| Arc::ptr_eq(settled, call)) {
+                Some((_, result)) => result.clone(),
+                None => {
+                    let result = Arc::new(self.made_up(call));
+                    if !state.is_call_running(call) {
+                        events.push(AgentEvent::ToolExecutionStart { call: call.clone() });
+                    }
+                    events.push(AgentEvent::ToolExecutionEnd { call: call.clone(), result: result.clone() });
+                    result
+                }
+            };
+            made_up.push(result);
+        }
+        for result in made_up {
+            whole(events, result.message.clone().into());
+            results.push(result.message.clone());
+        }
+        events.push(AgentEvent::TurnEnd { message: answer.clone(), tool_results: results });
+    }
+
+    fn made_up(&self, call: &ToolCall) -> ToolResult {
+        let text = match self.failure.reason {
+            StopReason::Aborted => ABORTED_CALL.to_owned(),
+            _ => format!("The call was given up since the run failed: {}", self.failure.message),
+        };
+        made_up_result(call, text, self.now)
+    }
+}
+
+/// The finished answer of the open turn, also when it is just about to be written.
+fn answer_of<M>(state: &State<M>) -> Option<&Arc<AssistantMessage>> {
+    match state.open() {
+        Some(Open::Message(AgentMessage::Assistant(answer))) => Some(answer),
+        _ => state.turn()?.answer.as_ref(),
+    }
+}
+
+/// An error result that the loop makes up for a call.
+pub(crate) fn made_up_result(call: &ToolCall, text: String, now: Timestamp) -> ToolResult {
+    let mut message = ToolResultMessage::new(&call.id, &call.name, vec![Content::text(text)]);
+    message.is_error = true;
+    message.made_up = true;
+    message.timestamp = now;
+    ToolResult { message: Arc::new(message), structured_content: None, terminate: false }
+}
+
+/// A whole message: its start and its end.
+fn whole<M>(events: &mut Vec<AgentEvent<M>>, message: AgentMessage<M>) {
+    events.push(AgentEvent::MessageStart { message: message.clone() });
+    events.push(AgentEvent::MessageEnd { message });
+}

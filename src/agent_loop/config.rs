@@ -1,0 +1,225 @@
+//! What a loop is given: the model, the tools, the hooks, and everything else that stays for one run.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::clock::{Clock, SystemClock};
+use crate::hook::Hooks;
+use crate::message::{AgentMessage, AssistantMessage, NoCustom, ThinkingLevel, ToolDeclaration};
+use crate::model::{ApiKey, Model, RequestOptions, StreamFn};
+use crate::tool::{AgentTool, ExecutionMode};
+use crate::transcript::Repair;
+
+/// What a loop is given. Cheap to clone: everything large is shared.
+///
+/// Fields are public, so that a host of the stateless layer sets what it needs:
+/// `LoopConfig { tools: vec![..].into(), ..LoopConfig::new(model_stream) }` is written with the setters of
+/// [`RunBuilder`](crate::RunBuilder) where a [`Run`](crate::Run) is used instead.
+#[non_exhaustive]
+pub struct LoopConfig<M = NoCustom> {
+    /// The model as a function.
+    pub stream: Arc<dyn StreamFn>,
+    /// Which model is asked.
+    pub model: Arc<Model>,
+    /// How much it is asked to think.
+    pub thinking_level: ThinkingLevel,
+    /// What else each request carries.
+    pub options: Arc<RequestOptions>,
+    /// The key, where no hook gives one.
+    pub api_key: Option<ApiKey>,
+    /// The tools.
+    pub tools: Tools,
+    /// Whether calls of a batch run at the same time.
+    pub tool_execution: ExecutionMode,
+    /// The hooks, in order.
+    pub hooks: Hooks<M>,
+    /// Whether requests are repaired.
+    pub repair: Repair,
+    /// Where steers and follow-ups come from.
+    pub messages: Arc<dyn MessageSource<M>>,
+    /// The clocks.
+    pub clock: Arc<dyn Clock>,
+    /// Where tools run, if not where the run is polled.
+    pub spawner: Option<Arc<dyn Spawner>>,
+}
+
+impl<M: 'static> LoopConfig<M> {
+    /// A configuration with a model and defaults: no tools, no hooks, no queues, the system's clocks.
+    #[must_use]
+    pub fn new(stream: impl StreamFn) -> Self {
+        Self {
+            stream: Arc::new(stream),
+            model: Arc::default(),
+            thinking_level: ThinkingLevel::Off,
+            options: Arc::default(),
+            api_key: None,
+            tools: Tools::default(),
+            tool_execution: ExecutionMode::Parallel,
+            hooks: Hooks::default(),
+            repair: Repair::On,
+            messages: Arc::new(NoMessages),
+            clock: Arc::new(SystemClock::new()),
+            spawner: None,
+        }
+    }
+}
+
+impl<M> LoopConfig<M> {
+    /// What an answer of this moment says beside its content.
+    pub(crate) fn head(&self) -> AssistantMessage {
+        let mut head = AssistantMessage::default();
+        head.api.clone_from(&self.model.api);
+        head.provider.clone_from(&self.model.provider);
+        head.model.clone_from(&self.model.id);
+        head.thinking_level = Some(self.thinking_level);
+        head.timestamp = self.clock.now();
+        head
+    }
+}
+
+impl<M> Clone for LoopConfig<M> {
+    fn clone(&self) -> Self {
+        Self {
+            stream: self.stream.clone(),
+            model: self.model.clone(),
+            thinking_level: self.thinking_level,
+            options: self.options.clone(),
+            api_key: self.api_key.clone(),
+            tools: self.tools.clone(),
+            tool_execution: self.tool_execution,
+            hooks: self.hooks.clone(),
+            repair: self.repair,
+            messages: self.messages.clone(),
+            clock: self.clock.clone(),
+            spawner: self.spawner.clone(),
+        }
+    }
+}
+
+impl<M> fmt::Debug for LoopConfig<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoopConfig")
+            .field("model", &self.model)
+            .field("thinking_level", &self.thinking_level)
+            .field("api_key", &self.api_key)
+            .field("tools", &self.tools)
+            .field("tool_execution", &self.tool_execution)
+            .field("hooks", &self.hooks)
+            .field("repair", &self.repair)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a loop takes steers and follow-ups from: the queues of a [`Run`](crate::Run), or a host's own, in the
+/// stateless layer.
+///
+/// The loop asks at fixed points and writes what it gets before it asks again.
+pub trait MessageSource<M>: Send + Sync + 'static {
+    /// The messages to put in before the next request; none if there are none.
+    fn take_steering(&self) -> Vec<AgentMessage<M>>;
+
+    /// The messages to put in instead of ending; none if there are none.
+    fn take_follow_ups(&self) -> Vec<AgentMessage<M>>;
+
+    /// The last `count` messages of what was last taken were not written, since the run ended before: they belong back
+    /// at the head of their queue.
+    fn give_back(&self, count: usize);
+}
+
+/// A source that never has anything.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct NoMessages;
+
+impl<M> MessageSource<M> for NoMessages {
+    fn take_steering(&self) -> Vec<AgentMessage<M>> {
+        Vec::new()
+    }
+
+    fn take_follow_ups(&self) -> Vec<AgentMessage<M>> {
+        Vec::new()
+    }
+
+    fn give_back(&self, _: usize) {}
+}
+
+/// Runs tools on the host's own threads. Without one, tools run where the run is polled, and nothing is spawned.
+pub trait Spawner: Send + Sync + 'static {
+    /// Runs a future to its end. The loop cancels it by itself when the run is dropped.
+    fn spawn(&self, future: BoxFuture<'static, ()>);
+}
+
+impl<F: Fn(BoxFuture<'static, ()>) + Send + Sync + 'static> Spawner for F {
+    fn spawn(&self, future: BoxFuture<'static, ()>) {
+        self(future);
+    }
+}
+
+/// The tools of a run, found by name. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Tools(Arc<ToolSet>);
+
+#[derive(Default)]
+struct ToolSet {
+    list: Vec<AgentTool>,
+    declarations: Vec<Arc<ToolDeclaration>>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Tools {
+    /// Tools in this order. Of several with one name the last counts, in the place of the first.
+    #[must_use]
+    pub fn new(tools: impl IntoIterator<Item = AgentTool>) -> Self {
+        let mut set = ToolSet::default();
+        for tool in tools {
+            match set.by_name.get(tool.name()).copied().and_then(|at| set.list.get_mut(at)) {
+                Some(known) => *known = tool,
+                None => {
+                    set.by_name.insert(tool.name().to_owned(), set.list.len());
+                    set.list.push(tool);
+                }
+            }
+        }
+        set.declarations = set.list.iter().map(|tool| tool.declaration().clone()).collect();
+        Self(Arc::new(set))
+    }
+
+    /// The tools, in order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[AgentTool] {
+        &self.0.list
+    }
+
+    /// The tool of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&AgentTool> {
+        self.0.by_name.get(name).and_then(|at| self.0.list.get(*at))
+    }
+
+    /// What the model is told of them, in order.
+    #[must_use]
+    pub fn declarations(&self) -> &[Arc<ToolDeclaration>] {
+        &self.0.declarations
+    }
+}
+
+impl FromIterator<AgentTool> for Tools {
+    fn from_iter<I: IntoIterator<Item = AgentTool>>(tools: I) -> Self {
+        Self::new(tools)
+    }
+}
+
+impl From<Vec<AgentTool>> for Tools {
+    fn from(tools: Vec<AgentTool>) -> Self {
+        Self::new(tools)
+    }
+}
+
+impl fmt::Debug for Tools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.list.iter().map(AgentTool::name)).finish()
+    }
+}

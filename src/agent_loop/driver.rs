@@ -1,0 +1,417 @@
+//! The driver: polls the loop, drives the model's stream, keeps the state, and hands out the events.
+//!
+//! While a model streams the loop's future is not polled: a delta goes from the stream into the state and to the
+//! consumer, and through nothing else. Abort, an early end, a malformed delta and a panic of the stream are handled
+//! here, once for every transport.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::StreamExt;
+
+use super::call::milliseconds;
+use super::closing::{ABORTED_ANSWER, Closing};
+use super::config::{LoopConfig, MessageSource};
+use super::desk::{Asking, Desk, HandBack, Order};
+use super::spine::{Memory, Spine};
+use super::{Entry, run};
+use crate::abort::{AbortSignal, Wait};
+use crate::clock::Clock;
+use crate::error_text::panic_text;
+use crate::event::{AgentEvent, Ending};
+use crate::message::{AssistantMessage, CustomMessage, NoCustom, StopReason};
+use crate::model::{Delta, Done, Failure, PartialMessage};
+use crate::state::{Open, State};
+use crate::transcript::Transcript;
+
+/// How many deltas that tell nothing are taken in one poll, so that a stream that never pauses cannot keep the thread.
+const SILENT_DELTAS: usize = 128;
+
+/// A running loop: a stream of its events, with its state.
+///
+/// The loop advances only when it is polled for the next event; nothing is spawned. `Send + Sync + Unpin + 'static`.
+///
+/// # Cancel safety
+/// Waiting for the next event can be given up at any time; no event is lost. Dropping the stream stops everything at
+/// once: the model's stream and running tools are dropped, and messages that were taken from a queue and not written go
+/// back to it. The transcript up to then is lost with the state; take it out before, or use [`Run`](crate::Run).
+///
+/// # Panics
+/// None of its own. A panic of a hook, a projection or the model's stream ends the run as failed.
+#[must_use = "a loop does nothing unless it is polled for its events"]
+pub struct AgentLoop<M: CustomMessage = NoCustom> {
+    state: State<M>,
+    /// Events that follow each other without anything in between.
+    upcoming: VecDeque<AgentEvent<M>>,
+    answering: Option<Answering>,
+    stage: Stage<M>,
+    desk: Desk<M>,
+    abort: AbortSignal,
+    /// Wakes the run when an abort is delivered; `None` once it has been.
+    delivered: Option<Wait>,
+    clock: Arc<dyn Clock>,
+    source: Arc<dyn MessageSource<M>>,
+    memory: Option<Memory<M>>,
+    /// Only its drop counts.
+    _hand_back: HandBack<M>,
+}
+
+/// What comes when no answer streams and no event waits.
+enum Stage<M> {
+    /// The loop's future. The lock is never taken, since the future is only reached by `&mut`: it makes the run `Sync`.
+    Loop(Mutex<BoxFuture<'static, Option<Memory<M>>>>),
+    /// The events that close a broken run are told; then its end, which goes like this.
+    Closing(Ending),
+    /// Everything is told.
+    Over,
+}
+
+/// An answer that streams.
+struct Answering {
+    asking: Mutex<Box<Asking>>,
+    /// Whether the stream has said `Start`. Without it updates are not shown, only the finished message is.
+    started: bool,
+}
+
+impl<M: CustomMessage> AgentLoop<M> {
+    pub(crate) fn start(
+        entry: Entry<M>,
+        transcript: Transcript<M>,
+        memory: Option<Memory<M>>,
+        config: LoopConfig<M>,
+        abort: AbortSignal,
+    ) -> Self {
+        let memory = memory.unwrap_or_else(|| Memory::of(transcript.clone(), config.repair));
+        Self::with_state(entry, State::idle(transcript), memory, config, abort)
+    }
+
+    pub(crate) fn with_state(
+        entry: Entry<M>,
+        state: State<M>,
+        memory: Memory<M>,
+        config: LoopConfig<M>,
+        abort: AbortSignal,
+    ) -> Self {
+        let desk = Desk::new(config.head());
+        let clock = config.clock.clone();
+        let source = config.messages.clone();
+        if let Entry::Queued(messages) = &entry {
+            desk.take_in_hand(messages.iter().cloned(), messages.len());
+        }
+        let spine = Spine::new(desk.clone(), config, memory, abort.clone());
+        Self {
+            state,
+            upcoming: VecDeque::new(),
+            answering: None,
+            stage: Stage::Loop(Mutex::new(Box::pin(run(spine, entry)))),
+            _hand_back: HandBack { desk: desk.clone(), source: source.clone() },
+            desk,
+            delivered: Some(abort.delivered()),
+            abort,
+            clock,
+            source,
+            memory: None,
+        }
+    }
+
+    /// The next event; `None` when the run is over.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing: the next call goes on where this one was.
+    pub async fn next(&mut self) -> Option<AgentEvent<M>> {
+        poll_fn(|cx| self.poll_event(cx)).await
+    }
+
+    /// What the run knows now: exact at every event.
+    #[must_use]
+    pub fn state(&self) -> &State<M> {
+        &self.state
+    }
+
+    /// The run's abort signal.
+    #[must_use]
+    pub fn abort_signal(&self) -> &AbortSignal {
+        &self.abort
+    }
+
+    /// Stops the loop here and now: everything in flight is dropped, and the events that are missing are told at once.
+    ///
+    /// The state's transcript is closed by them: every call has its result, and it ends with an aborted answer. A loop
+    /// that was never polled has nothing to close. Returns the events that nobody has seen.
+    pub fn cancel(&mut self) -> Vec<AgentEvent<M>> {
+        let mut missed = Vec::new();
+        // Events that only wait to be handed out have happened already.
+        while let Some(event) = self.upcoming.pop_front() {
+            missed.push(self.tell(event));
+        }
+        if matches!(self.stage, Stage::Loop(_)) {
+            self.break_off(Failure::aborted(ABORTED_ANSWER));
+        }
+        while let Some(event) = self.tell_next() {
+            missed.push(event);
+        }
+        missed
+    }
+
+    /// The state and the memory of a loop that is over.
+    pub(crate) fn into_parts(mut self) -> (State<M>, Option<Memory<M>>) {
+        self.cancel();
+        (self.state, self.memory)
+    }
+
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+        loop {
+            if let Some(event) = self.tell_next() {
+                return Poll::Ready(Some(event));
+            }
+            let polled = match (&self.answering, &self.stage) {
+                (Some(_), _) => self.poll_answer(cx),
+                (None, Stage::Loop(_)) => self.poll_loop(cx),
+                (None, _) => return Poll::Ready(None),
+            };
+            match polled {
+                Poll::Ready(Some(event)) => return Poll::Ready(Some(self.tell(event))),
+                Poll::Ready(None) => {}
+                // An abort that was delivered in the meantime is acted upon at once.
+                Poll::Pending if self.is_newly_delivered(cx) => {}
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// An event that needs no polling: one that waits, or the end of a closed run.
+    fn tell_next(&mut self) -> Option<AgentEvent<M>> {
+        if let Some(event) = self.upcoming.pop_front() {
+            return Some(self.tell(event));
+        }
+        if let Stage::Closing(ending) = &self.stage {
+            self.desk.set_ending(ending.clone());
+            self.stage = Stage::Over;
+            let messages = self.state.added().clone();
+            return Some(self.tell(AgentEvent::AgentEnd { messages }));
+        }
+        None
+    }
+
+    /// Reduces an event into the state, at the very moment it is handed out.
+    fn tell(&mut self, event: AgentEvent<M>) -> AgentEvent<M> {
+        if let AgentEvent::AgentEnd { .. } = event {
+            let ending = self.desk.take_ending().unwrap_or(Ending::Aborted);
+            self.state.end(if self.abort.is_delivered() { Ending::Aborted } else { ending });
+        }
+        self.state.reduce(&event);
+        event
+    }
+
+    fn is_newly_delivered(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(delivered) = &mut self.delivered else { return false };
+        let is = delivered.poll_unpin(cx).is_ready();
+        if is {
+            self.delivered = None;
+        }
+        is
+    }
+
+    /// Polls the loop's future, and does what it lays down. `Ready(None)`: look again.
+    fn poll_loop(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+        let Stage::Loop(future) = &mut self.stage else { return Poll::Ready(None) };
+        let future = future.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match catch_unwind(AssertUnwindSafe(|| future.poll_unpin(cx))) {
+            Err(panic) => self.break_off(self.failure(panic_text(&*panic))),
+            Ok(Poll::Ready(memory)) => {
+                self.memory = memory;
+                self.stage = Stage::Over;
+            }
+            Ok(Poll::Pending) => match self.desk.take_order() {
+                Some(Order::Tell(event)) => return Poll::Ready(Some(event)),
+                Some(Order::Ask(asking)) => self.begin_answer(asking),
+                Some(Order::Answer(answer)) => self.desk.lay_down(answer),
+                None => return Poll::Pending,
+            },
+        }
+        Poll::Ready(None)
+    }
+
+    fn begin_answer(&mut self, asking: Box<Asking>) {
+        self.state.open_answer(PartialMessage::new(asking.head.clone()));
+        self.answering = Some(Answering { asking: Mutex::new(asking), started: false });
+    }
+
+    /// Polls the model's stream and grows the answer. `Ready(None)`: look again.
+    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+        if self.abort.is_delivered() {
+            self.fail_answer(&Failure::aborted(ABORTED_ANSWER));
+            return Poll::Ready(None);
+        }
+        for _ in 0..SILENT_DELTAS {
+            let Some(answering) = &mut self.answering else { return Poll::Ready(None) };
+            let asking = answering.asking.get_mut().unwrap_or_else(PoisonError::into_inner);
+            match catch_unwind(AssertUnwindSafe(|| asking.stream.poll_next_unpin(cx))) {
+                Ok(Poll::Pending) => return Poll::Pending,
+                Ok(Poll::Ready(Some(delta))) => {
+                    if let Some(event) = self.take_delta(delta) {
+                        return Poll::Ready(Some(event));
+                    }
+                }
+                Ok(Poll::Ready(None)) => self.fail_answer(&Failure::new(ENDED_EARLY)),
+                Err(panic) => self.fail_answer(&Failure::new(panic_text(&*panic))),
+            }
+            if self.answering.is_none() {
+                return Poll::Ready(None);
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// What a delta is to the consumer: an update, the start or the end of the message, or nothing.
+    fn take_delta(&mut self, delta: Delta) -> Option<AgentEvent<M>> {
+        match delta {
+            Delta::Start => self.start_message(),
+            Delta::Done(done) => {
+                self.finish_answer(&done);
+                None
+            }
+            Delta::Error(failure) => {
+                self.fail_answer(&failure);
+                None
+            }
+            Delta::Whole { message } => {
+                self.state.take_partial();
+                self.end_answer(message);
+                None
+            }
+            piece => self.grow(piece),
+        }
+    }
+
+    fn grow(&mut self, piece: Delta) -> Option<AgentEvent<M>> {
+        let started = self.answering.as_ref().is_some_and(|answering| answering.started);
+        match self.state.partial_mut()?.apply(&piece) {
+            Ok(()) => started.then_some(AgentEvent::MessageUpdate { delta: piece }),
+            Err(malformed) => {
+                self.fail_answer(&Failure::new(malformed.to_string()));
+                None
+            }
+        }
+    }
+
+    fn start_message(&mut self) -> Option<AgentEvent<M>> {
+        let answering = self.answering.as_mut()?;
+        if std::mem::replace(&mut answering.started, true) {
+            return None;
+        }
+        let message = Arc::new(self.state.partial_mut()?.start_snapshot());
+        Some(AgentEvent::MessageStart { message: message.into() })
+    }
+
+    fn finish_answer(&mut self, done: &Done) {
+        let Some(partial) = self.state.take_partial() else { return };
+        let message = match done.reason {
+            StopReason::Pending => partial.fail(&Failure::new(ENDED_PENDING)),
+            StopReason::Error | StopReason::Aborted => {
+                let mut failure = Failure::new(format!("the model's stream ended with `{}`", done.reason));
+                failure.reason = done.reason;
+                failure.metadata = done.metadata.clone();
+                partial.fail(&failure)
+            }
+            _ => partial.finish(done),
+        };
+        self.complete_answer(message);
+    }
+
+    fn fail_answer(&mut self, failure: &Failure) {
+        if let Some(partial) = self.state.take_partial() {
+            self.complete_answer(partial.fail(failure));
+        }
+    }
+
+    fn complete_answer(&mut self, mut message: AssistantMessage) {
+        if let Some(answering) = &mut self.answering {
+            let asking = answering.asking.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let duration = self.clock.monotonic().saturating_sub(asking.asked_at);
+            message.duration_ms = Some(milliseconds(duration));
+        }
+        self.end_answer(Arc::new(message));
+    }
+
+    /// Drops the stream, tells the end of the answer, and lays the answer down for the loop.
+    fn end_answer(&mut self, message: Arc<AssistantMessage>) {
+        let started = self.answering.take().is_some_and(|answering| answering.started);
+        if !started {
+            self.upcoming.push_back(AgentEvent::MessageStart { message: message.clone().into() });
+        }
+        self.upcoming.push_back(AgentEvent::MessageEnd { message: message.clone().into() });
+        self.desk.lay_down(message);
+    }
+
+    /// A panic counts as an abort if the run was aborted.
+    fn failure(&self, message: String) -> Failure {
+        if self.abort.is_delivered() { Failure::aborted(message) } else { Failure::new(message) }
+    }
+
+    /// Ends the run out of order: drops everything in flight, and makes ready the events that are missing.
+    fn break_off(&mut self, failure: Failure) {
+        let ending = match failure.reason {
+            StopReason::Aborted => Ending::Aborted,
+            _ => Ending::Failed { message: failure.message.clone() },
+        };
+        let stage = std::mem::replace(&mut self.stage, Stage::Over);
+        // Dropping tools and hooks runs foreign code.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(stage)));
+        let started = self.answering.take().is_some_and(|answering| answering.started);
+        let partial = self.state.take_partial();
+        if self.state.is_running() {
+            self.close(failure, partial, started);
+            self.stage = Stage::Closing(ending);
+        }
+    }
+
+    fn close(&mut self, failure: Failure, partial: Option<PartialMessage>, started: bool) {
+        let (mut unwritten, mut queued) = self.desk.give_up_hand();
+        if let Some(Open::Message(_)) = self.state.open() {
+            // The message whose start was told is written by its end.
+            if unwritten.is_empty() { queued = queued.saturating_sub(1) } else { drop(unwritten.remove(0)) }
+        }
+        if queued > 0 {
+            self.source.give_back(queued);
+        }
+        let now = self.clock.now();
+        let closing = Closing { head: self.desk.head().at(now), failure, now };
+        let partial = partial.map(|partial| partial.fail(&closing.failure));
+        if let (Some(failed), false) = (&partial, started) {
+            self.upcoming.push_back(AgentEvent::MessageStart { message: failed.clone().into() });
+        }
+        let events = closing.events(&self.state, partial, unwritten);
+        self.upcoming.extend(events);
+    }
+}
+
+const ENDED_EARLY: &str = "the model's stream ended without a terminal delta";
+const ENDED_PENDING: &str = "the model's stream ended with the stop reason `pending`";
+
+impl<M: CustomMessage> Stream for AgentLoop<M> {
+    type Item = AgentEvent<M>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+        self.get_mut().poll_event(cx)
+    }
+}
+
+impl<M: CustomMessage> fmt::Debug for AgentLoop<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentLoop")
+            .field("is_running", &self.state.is_running())
+            .field("messages", &self.state.transcript().len())
+            .field("abort", &self.abort)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,142 @@
+//! The handle: what other tasks may do to a run.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::prompt::IntoPrompt;
+use super::queue::{QueueKind, QueueMode, Queued, Queues, Ticket};
+use crate::abort::AbortSignal;
+use crate::clock::Clock;
+use crate::message::{AgentMessage, CustomMessage, NoCustom};
+
+/// Steers, aborts and looks into the queues of a run, from anywhere. Cheap to clone.
+///
+/// It belongs to its run through all of the run's states: what is queued while the run is idle is delivered by the next
+/// prompt or resume. No method blocks, and none calls foreign code.
+pub struct Handle<M = NoCustom>(pub(super) Arc<Hub<M>>);
+
+/// What a run shares with its handles.
+pub(super) struct Hub<M> {
+    pub(super) queues: Arc<Queues<M>>,
+    /// The signal of the run of the moment; `None` while idle.
+    pub(super) signal: Mutex<Option<AbortSignal>>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl<M> Hub<M> {
+    pub(super) fn set_signal(&self, signal: Option<AbortSignal>) {
+        *self.signal.lock().unwrap_or_else(PoisonError::into_inner) = signal;
+    }
+
+    fn signal(&self) -> Option<AbortSignal> {
+        self.signal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl<M: CustomMessage> Handle<M> {
+    /// Queues messages that are put in after the current batch, before the next request.
+    ///
+    /// They do not interrupt: calls that were asked for all run. A run that would end goes on for them. The ticket
+    /// tells whether they still wait, and takes them back.
+    pub fn steer(&self, message: impl IntoPrompt<M>) -> Ticket<M> {
+        self.queue(QueueKind::Steering, message)
+    }
+
+    /// Queues messages that are put in only when the run would otherwise end.
+    pub fn follow_up(&self, message: impl IntoPrompt<M>) -> Ticket<M> {
+        self.queue(QueueKind::FollowUp, message)
+    }
+
+    fn queue(&self, kind: QueueKind, message: impl IntoPrompt<M>) -> Ticket<M> {
+        self.0.queues.push(kind, message.into_prompt(self.0.clock.now()))
+    }
+}
+
+impl<M> Handle<M> {
+    /// Aborts the run of the moment; does nothing while the run is idle.
+    ///
+    /// The model's stream is dropped, tools as they declare; no further request is made, every call gets its result,
+    /// and queued messages stay queued. Nothing of it happens inside this call: the run acts when it is polled.
+    pub fn abort(&self) {
+        if let Some(signal) = self.0.signal() {
+            signal.abort();
+        }
+    }
+
+    /// Whether a run is under way: from `prompt` or `resume` to its end.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.0.signal().is_some()
+    }
+
+    /// The messages that the next drain point would deliver: steers first, as many as the mode says. Takes nothing.
+    #[must_use]
+    pub fn peek(&self) -> Vec<AgentMessage<M>> {
+        self.0.queues.peek()
+    }
+
+    /// All messages that wait in a queue, oldest first. Takes nothing.
+    #[must_use]
+    pub fn queued(&self, kind: QueueKind) -> Vec<AgentMessage<M>> {
+        self.0.queues.all(kind)
+    }
+
+    /// How many messages wait in a queue.
+    #[must_use]
+    pub fn queued_len(&self, kind: QueueKind) -> usize {
+        self.0.queues.len(kind)
+    }
+
+    /// Whether any message waits.
+    #[must_use]
+    pub fn has_queued(&self) -> bool {
+        [QueueKind::Steering, QueueKind::FollowUp].into_iter().any(|kind| self.queued_len(kind) > 0)
+    }
+
+    /// Takes out everything that waits, in one step: nothing is lost or delivered twice, whatever others do meanwhile.
+    #[must_use = "what is taken out is not delivered any more"]
+    pub fn take(&self) -> Queued<M> {
+        self.0.queues.take()
+    }
+
+    /// Empties the steering queue.
+    pub fn clear_steering(&self) {
+        self.0.queues.clear(QueueKind::Steering);
+    }
+
+    /// Empties the follow-up queue.
+    pub fn clear_follow_ups(&self) {
+        self.0.queues.clear(QueueKind::FollowUp);
+    }
+
+    /// Empties both queues.
+    pub fn clear_queues(&self) {
+        drop(self.take());
+    }
+
+    /// Sets how many messages a drain point delivers. It counts from the next drain point on.
+    pub fn set_queue_mode(&self, kind: QueueKind, mode: QueueMode) {
+        self.0.queues.set_mode(kind, mode);
+    }
+
+    /// How many messages a drain point delivers.
+    #[must_use]
+    pub fn queue_mode(&self, kind: QueueKind) -> QueueMode {
+        self.0.queues.mode(kind)
+    }
+}
+
+impl<M> Clone for Handle<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<M> fmt::Debug for Handle<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("is_running", &self.is_running())
+            .field("queues", &self.0.queues)
+            .finish()
+    }
+}

@@ -1,0 +1,242 @@
+//! What a run knows at each moment: the fold of its events.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::event::{AgentEvent, Ending, Outcome};
+use crate::message::{
+    AgentMessage, AssistantMessage, NoCustom, StopReason, ToolCall, ToolResultMessage, Usage,
+};
+use crate::model::PartialMessage;
+use crate::tool::ToolResult;
+use crate::transcript::{Replay, Transcript};
+
+/// What a run knows at each moment. It is the fold of the run's events, and exact at every one of them.
+#[derive(Debug)]
+pub struct State<M = NoCustom> {
+    transcript: Transcript<M>,
+    added: Transcript<M>,
+    usage: Usage,
+    open: Option<Open<M>>,
+    running: Running,
+    turn: Option<Turn>,
+    progress: Progress,
+    error: Option<String>,
+    outcome: Option<Outcome<M>>,
+}
+
+/// The message that has started and not ended.
+#[derive(Debug)]
+pub(crate) enum Open<M> {
+    /// An answer that streams.
+    Answer(Box<PartialMessage>),
+    /// Any other message, already whole.
+    Message(AgentMessage<M>),
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// There is no run, or it has not told anything yet.
+    Idle,
+    /// A run is under way.
+    Running,
+}
+
+/// What the open turn has so far.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    /// Its finished answer.
+    pub(crate) answer: Option<Arc<AssistantMessage>>,
+    /// The calls that have ended, in the order they did.
+    pub(crate) settled: Vec<(Arc<ToolCall>, Arc<ToolResult>)>,
+    /// The results that are in the transcript, in the order of the calls.
+    pub(crate) results: Vec<Arc<ToolResultMessage>>,
+}
+
+/// The calls that are taken up and not ended. Ids repeat in the wild, so a call is known by its place in memory.
+#[derive(Debug, Default)]
+struct Running(HashMap<usize, Arc<ToolCall>>);
+
+impl Running {
+    fn insert(&mut self, call: &Arc<ToolCall>) {
+        self.0.insert(Arc::as_ptr(call) as usize, call.clone());
+    }
+
+    fn remove(&mut self, call: &Arc<ToolCall>) {
+        self.0.remove(&(Arc::as_ptr(call) as usize));
+    }
+
+    fn contains(&self, call: &Arc<ToolCall>) -> bool {
+        self.0.contains_key(&(Arc::as_ptr(call) as usize))
+    }
+}
+
+impl<M> State<M> {
+    /// A state between runs.
+    pub(crate) fn idle(transcript: Transcript<M>) -> Self {
+        Self {
+            transcript,
+            added: Transcript::new(),
+            usage: Usage::default(),
+            open: None,
+            running: Running::default(),
+            turn: None,
+            progress: Progress::Idle,
+            error: None,
+            outcome: None,
+        }
+    }
+
+    /// Every finished message, in order.
+    #[must_use]
+    pub fn transcript(&self) -> &Transcript<M> {
+        &self.transcript
+    }
+
+    /// The messages that this run, or the last one, added.
+    #[must_use]
+    pub fn added(&self) -> &Transcript<M> {
+        &self.added
+    }
+
+    /// The answer that streams now, as far as it came.
+    #[must_use]
+    pub fn partial(&self) -> Option<&PartialMessage> {
+        match &self.open {
+            Some(Open::Answer(partial)) => Some(partial),
+            _ => None,
+        }
+    }
+
+    /// Whether a run is under way: from its `agent_start` to its `agent_end`.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.progress == Progress::Running
+    }
+
+    /// The calls that are taken up and not ended, in no particular order.
+    pub fn running_calls(&self) -> impl ExactSizeIterator<Item = &Arc<ToolCall>> {
+        self.running.0.values()
+    }
+
+    /// Why the last answer failed or was aborted; cleared when the next run starts.
+    #[must_use]
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+
+    /// What this run's answers used and cost so far, added up.
+    #[must_use]
+    pub fn usage(&self) -> &Usage {
+        &self.usage
+    }
+
+    /// How the last run ended; `None` before the first has, and while one is under way.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&Outcome<M>> {
+        self.outcome.as_ref()
+    }
+
+    /// The prompt that the transcript's system messages give when they are taken together.
+    #[must_use]
+    pub fn system_prompt(&self) -> String {
+        Replay::of(&self.transcript).prompt()
+    }
+
+    pub(crate) fn transcript_mut(&mut self) -> &mut Transcript<M> {
+        &mut self.transcript
+    }
+
+    pub(crate) fn open(&self) -> Option<&Open<M>> {
+        self.open.as_ref()
+    }
+
+    pub(crate) fn turn(&self) -> Option<&Turn> {
+        self.turn.as_ref()
+    }
+
+    pub(crate) fn is_call_running(&self, call: &Arc<ToolCall>) -> bool {
+        self.running.contains(call)
+    }
+
+    /// Opens the answer that the driver grows from here on.
+    pub(crate) fn open_answer(&mut self, partial: PartialMessage) {
+        self.open = Some(Open::Answer(Box::new(partial)));
+    }
+
+    pub(crate) fn partial_mut(&mut self) -> Option<&mut PartialMessage> {
+        match &mut self.open {
+            Some(Open::Answer(partial)) => Some(partial),
+            _ => None,
+        }
+    }
+
+    /// Takes the answer that streamed, to make the finished message of it.
+    pub(crate) fn take_partial(&mut self) -> Option<PartialMessage> {
+        match self.open.take() {
+            Some(Open::Answer(partial)) => Some(*partial),
+            other => {
+                self.open = other;
+                None
+            }
+        }
+    }
+
+    /// Notes how the run ends, just before `agent_end` is reduced.
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.outcome = Some(Outcome { ending, added: self.added.clone(), usage: self.usage });
+    }
+
+    /// Takes over one event. A growing answer is grown by the driver itself, before its update is told.
+    pub(crate) fn reduce(&mut self, event: &AgentEvent<M>) {
+        match event {
+            AgentEvent::AgentStart => {
+                self.progress = Progress::Running;
+                self.added = Transcript::new();
+                self.usage = Usage::default();
+                self.error = None;
+                self.outcome = None;
+            }
+            AgentEvent::AgentEnd { .. } => self.progress = Progress::Idle,
+            AgentEvent::TurnStart => self.turn = Some(Turn::default()),
+            AgentEvent::TurnEnd { message, .. } => {
+                if !message.is_usable() {
+                    self.error = Some(message.error_message.clone().unwrap_or_default());
+                }
+                self.turn = None;
+            }
+            AgentEvent::MessageStart { message } => {
+                let streams = matches!(message, AgentMessage::Assistant(answer) if answer.stop_reason == StopReason::Pending);
+                if !streams {
+                    self.open = Some(Open::Message(message.clone()));
+                }
+            }
+            AgentEvent::MessageUpdate { .. } | AgentEvent::ToolExecutionUpdate { .. } => {}
+            AgentEvent::MessageEnd { message } => self.close(message),
+            AgentEvent::ToolExecutionStart { call } => self.running.insert(call),
+            AgentEvent::ToolExecutionEnd { call, result } => {
+                self.running.remove(call);
+                if let Some(turn) = &mut self.turn {
+                    turn.settled.push((call.clone(), result.clone()));
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, message: &AgentMessage<M>) {
+        self.open = None;
+        self.transcript.push(message.clone());
+        self.added.push(message.clone());
+        match (message, &mut self.turn) {
+            (AgentMessage::Assistant(answer), turn) => {
+                self.usage += answer.usage;
+                if let Some(turn) = turn {
+                    turn.answer = Some(answer.clone());
+                }
+            }
+            (AgentMessage::ToolResult(result), Some(turn)) => turn.results.push(result.clone()),
+            _ => {}
+        }
+    }
+}
