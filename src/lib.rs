@@ -11,8 +11,15 @@ pub mod model;
 pub mod tool;
 pub mod transcript;
 
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+
 pub use abort::{AbortSignal, Aborted};
 pub use clock::{Clock, SystemClock};
 pub use event::{AgentEvent, Ending, Outcome};
 pub use hook::{Hook, HookContext};
+pub use message::CustomMessage;
 pub use transcript::Transcript;
+/// Derives [`CustomMessage`](trait@CustomMessage): the application's own roles, and what the model sees of each.
+pub use turnstate_macros::CustomMessage;
