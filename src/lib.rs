@@ -14,6 +14,10 @@ mod state;
 pub mod tool;
 pub mod transcript;
 
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+
 pub use abort::{AbortSignal, Aborted};
 pub use agent_loop::{
     AgentLoop, LoopConfig, MessageSource, NoMessages, NothingToResume, Spawner, Tools, agent_loop,
@@ -22,6 +26,9 @@ pub use agent_loop::{
 pub use clock::{Clock, SystemClock};
 pub use event::{AgentEvent, Ending, Outcome};
 pub use hook::{Hook, HookContext};
+pub use message::CustomMessage;
 pub use run::{Handle, Idle, Run, RunBuilder, Streaming};
 pub use state::State;
 pub use transcript::Transcript;
+/// Derives [`CustomMessage`](trait@CustomMessage): the application's own roles, and what the model sees of each.
+pub use turnstate_macros::CustomMessage;

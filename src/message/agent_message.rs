@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::flat::serialize_flat;
 use super::json::{FromTagged, read_tagged, unknown_tag};
 use super::{
     AssistantMessage, CustomMessage, NoCustom, Projection, Roles, SystemMessage, Timestamp,
@@ -102,6 +103,7 @@ impl<M: CustomMessage> AgentMessage<M> {
 
     /// What the model sees of the message, before repair. A standard message is shared, not copied.
     pub fn project(&self) -> Projection {
+        const { M::ROLES.check() };
         match self {
             Self::System(message) => Projection::one(Message::System(message.clone())),
             Self::User(message) => Projection::one(Message::User(message.clone())),
@@ -150,7 +152,7 @@ impl<M: CustomMessage> Serialize for AgentMessage<M> {
             Self::User(message) => message.serialize(serializer),
             Self::Assistant(message) => message.serialize(serializer),
             Self::ToolResult(message) => message.serialize(serializer),
-            Self::Custom(message) => message.serialize_flat(serializer),
+            Self::Custom(message) => serialize_flat(&**message, serializer),
         }
     }
 }
@@ -159,13 +161,14 @@ impl<'de, M: CustomMessage> FromTagged<'de> for AgentMessage<M> {
     const TAG: &'static str = "role";
 
     fn from_tagged<D: Deserializer<'de>>(role: &str, fields: D) -> Result<Self, D::Error> {
+        const { M::ROLES.check() };
         match role {
             "system" => SystemMessage::deserialize(fields).map(Self::from),
             "user" => UserMessage::deserialize(fields).map(Self::from),
             "assistant" => AssistantMessage::deserialize(fields).map(Self::from),
             "toolResult" => ToolResultMessage::deserialize(fields).map(Self::from),
             custom if M::ROLES.contains(custom) => {
-                M::deserialize_flat(custom, fields).map(|message| Self::Custom(Arc::new(message)))
+                M::deserialize_fields(custom, fields).map(|message| Self::Custom(Arc::new(message)))
             }
             unknown => {
                 let custom = M::ROLES.all();
@@ -219,6 +222,17 @@ impl Message {
             Self::User(_) => "user",
             Self::Assistant(_) => "assistant",
             Self::ToolResult(_) => "toolResult",
+        }
+    }
+
+    /// When the message was made; 0 for a message without a time.
+    #[must_use]
+    pub fn timestamp(&self) -> Timestamp {
+        match self {
+            Self::System(message) => message.timestamp,
+            Self::User(message) => message.timestamp,
+            Self::Assistant(message) => message.timestamp,
+            Self::ToolResult(message) => message.timestamp,
         }
     }
 }

@@ -9,7 +9,10 @@ mod assistant;
 mod content;
 mod custom;
 mod declaration;
+mod flat;
 mod json;
+mod projection;
+mod roles;
 mod system;
 mod tool_result;
 mod usage;
@@ -21,10 +24,13 @@ pub use assistant::{
     ThinkingLevel, ToolCall,
 };
 pub use content::{Content, Image, Text, Thinking};
-pub use custom::{CustomMessage, NoCustom, Projection, Role, Roles, Unknown};
+pub use custom::{CustomMessage, NoCustom, Unknown};
 pub use declaration::{
     Attribution, ClientIdentity, ConstrainedSampling, StrictSchema, ToolDeclaration, UserAgent,
 };
+pub(crate) use json::unknown_tag;
+pub use projection::{IntoProjection, Projection};
+pub use roles::{Role, Roles};
 pub use system::{RemovedTool, Sections, SystemMessage, TextContent};
 pub use tool_result::{NestedCall, NestedCallStatus, NestedCalls, ToolResultMessage};
 pub use usage::{Cost, Usage};

@@ -9,7 +9,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::de::{Deserialize, Deserializer};
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::Serializer;
 use serde_json::{Map, json};
 
 use crate::message::{
@@ -42,13 +42,11 @@ impl CustomMessage for Sample {
         }
     }
 
-    fn serialize_flat<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry("role", self.role())?;
-        map.end()
+    fn serialize_fields<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
     }
 
-    fn deserialize_flat<'de, D: Deserializer<'de>>(role: &str, fields: D) -> Result<Self, D::Error> {
+    fn deserialize_fields<'de, D: Deserializer<'de>>(role: &str, fields: D) -> Result<Self, D::Error> {
         let fields = Map::deserialize(fields)?;
         let text = fields.get("text").and_then(|text| text.as_str()).unwrap_or_default();
         Ok(if role == "ui" { Self::Ui } else { Self::Note(vec![Message::user(text)]) })

@@ -41,8 +41,17 @@ fn a_text_answer_is_a_turn() {
     assert_eq!(
         kinds,
         [
-            "agent_start", "turn_start", "message_start", "message_end", "message_start", "message_update",
-            "message_update", "message_update", "message_end", "turn_end", "agent_end"
+            "agent_start",
+            "turn_start",
+            "message_start",
+            "message_end",
+            "message_start",
+            "message_update",
+            "message_update",
+            "message_update",
+            "message_end",
+            "turn_end",
+            "agent_end"
         ]
     );
     let run = block_on(run.finish());

@@ -1,0 +1,270 @@
+//! How messages are written as JSON and read from it.
+//!
+//! The work is serde's, on types that mirror the user's: so the user's own type may be serializable in another form,
+//! and `#[serde(…)]` attributes of fields mean what they mean everywhere. For writing the mirror is a remote of the user's
+//! type, so that attributes' functions get the fields as they are; for reading it is a struct for each role, since the
+//! role is known by then.
+
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::LitStr;
+
+use super::scope::{Scope, binding, path};
+use super::{extension, match_self, private, roles};
+use crate::message::{Field, Input, Kind, Message, Shape};
+
+/// The method that writes a message's fields.
+pub(super) fn serialize(input: &Input<'_>) -> TokenStream {
+    let private = private(input);
+    let mirror = writing_mirror(input);
+    let extensions = input.messages.iter().filter_map(|message| {
+        let extension = extension(input, message)?;
+        let scope = Scope::new(message);
+        let whole = scope.whole(message.ident.span());
+        let pattern = scope.pattern();
+        Some(quote!(#pattern => #extension::serialize_fields(#whole, serializer),))
+    });
+    let own = mirror.is_some().then(|| quote!(_ => __Fields::serialize(self, serializer),));
+    let body = match_self(input, extensions.chain(own));
+    quote! {
+        fn serialize_fields<__S: #private::Serializer>(
+            &self,
+            serializer: __S,
+        ) -> #private::Result<__S::Ok, __S::Error> {
+            #mirror
+            #body
+        }
+    }
+}
+
+/// The type's mirror for writing; none if it has no role of its own.
+fn writing_mirror(input: &Input<'_>) -> Option<TokenStream> {
+    let first = input.messages.iter().find(|message| matches!(message.kind, Kind::Own(_)))?;
+    let private = private(input);
+    let serde = serde_path(input);
+    let remote = remote(input);
+    let attributes = quote! {
+        #[derive(#private::serde::Serialize)]
+        #[serde(crate = #serde, remote = #remote)]
+        #[allow(dead_code)]
+    };
+    if first.is_struct {
+        let renamed = renamed(first);
+        let mirror = mirror_struct(input, first, None);
+        return Some(quote!(#attributes #renamed #mirror));
+    }
+    let variants = input.messages.iter().map(|message| {
+        let ident = message.ident;
+        let body = body(input, message, None);
+        let attributes = match message.kind {
+            Kind::Extend => Some(quote!(#[serde(skip)])),
+            Kind::Own(_) => renamed(message),
+        };
+        quote!(#attributes #ident #body)
+    });
+    let (generics, _, where_clause) = input.generics.split_for_impl();
+    Some(quote! {
+        #attributes
+        #[serde(untagged)]
+        enum __Fields #generics #where_clause { #(#variants),* }
+    })
+}
+
+/// The method that reads the message of a role.
+pub(super) fn deserialize(input: &Input<'_>) -> TokenStream {
+    let private = private(input);
+    let own = input.messages.iter().filter_map(|message| {
+        let Kind::Own(own) = &message.kind else { return None };
+        let role = &own.role.name;
+        let read = read(input, message);
+        Some(quote!(#role => { #read }))
+    });
+    let extended = read_extended(input);
+    quote! {
+        fn deserialize_fields<'__de, __D: #private::Deserializer<'__de>>(
+            role: &#private::str,
+            fields: __D,
+        ) -> #private::Result<Self, __D::Error> {
+            match role {
+                #(#own)*
+                _ => #extended,
+            }
+        }
+    }
+}
+
+/// Reads a role that is not the type's own.
+fn read_extended(input: &Input<'_>) -> TokenStream {
+    let private = private(input);
+    let unknown = quote!(#private::unknown_role(role));
+    let extended = roles::extended(input);
+    if extended.is_empty() {
+        return unknown;
+    }
+    let messages = input.messages.iter().filter(|message| matches!(message.kind, Kind::Extend));
+    let arms = messages.enumerate().map(|(index, message)| {
+        let extension = extension(input, message);
+        let path = path(message);
+        quote!(#private::Some(#index) => #extension::deserialize_fields(role, fields).map(#path),)
+    });
+    quote! {
+        match #private::extension_for(role, &[#(#extended),*]) {
+            #(#arms)*
+            _ => #unknown,
+        }
+    }
+}
+
+/// Reads the fields of one role.
+fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
+    let private = private(input);
+    let path = path(message);
+    match &message.shape {
+        Shape::Unit => quote! {
+            #private::no_fields(fields)?;
+            #private::Ok(#path)
+        },
+        Shape::Newtype(field) if field.serde.is_empty() => {
+            let ty = field.ty;
+            quote!(<#ty as #private::Deserialize<'__de>>::deserialize(fields).map(#path))
+        }
+        Shape::Newtype(_) => {
+            let mirror = reading_mirror(input, message);
+            let value = binding(0, Span::call_site());
+            quote! {
+                #mirror
+                let __Fields(#value, ..) = #private::Deserialize::deserialize(fields)?;
+                #private::Ok(#path(#value))
+            }
+        }
+        // Of a struct the mirror can be a remote, which knows the struct's default value too.
+        Shape::Named(_) if message.is_struct => {
+            let mirror = reading_mirror(input, message);
+            quote! {
+                #mirror
+                __Fields::deserialize(fields)
+            }
+        }
+        Shape::Named(fields) => {
+            let mirror = reading_mirror(input, message);
+            let names: Vec<_> = fields.iter().map(|field| field.ident).collect();
+            let values: Vec<_> = (0..names.len()).map(|index| binding(index, Span::call_site())).collect();
+            quote! {
+                #mirror
+                let __Fields { #(#names: #values,)* .. } = #private::Deserialize::deserialize(fields)?;
+                #private::Ok(#path { #(#names: #values),* })
+            }
+        }
+    }
+}
+
+/// A role's mirror for reading.
+fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
+    let private = private(input);
+    let serde = serde_path(input);
+    let deny = message.serde.deny_unknown_fields.then(|| quote!(#[serde(deny_unknown_fields)]));
+    let default = message.serde.default.then(|| quote!(#[serde(default)]));
+    let attributes = match message.shape {
+        Shape::Newtype(_) => quote!(#[serde(transparent)]),
+        _ if message.is_struct => {
+            let remote = remote(input);
+            quote!(#[serde(remote = #remote)] #[allow(dead_code)] #default)
+        }
+        _ => TokenStream::new(),
+    };
+    let renamed = renamed(message);
+    let mirror = mirror_struct(input, message, marker(input, message));
+    quote! {
+        #[derive(#private::serde::Deserialize)]
+        #[serde(crate = #serde)]
+        #attributes
+        #deny
+        #renamed
+        #mirror
+    }
+}
+
+/// The declaration of a mirror that is a struct.
+fn mirror_struct(input: &Input<'_>, message: &Message<'_>, marker: Option<TokenStream>) -> TokenStream {
+    let (generics, _, where_clause) = input.generics.split_for_impl();
+    let body = body(input, message, marker);
+    match message.shape {
+        Shape::Named(_) => quote!(struct __Fields #generics #where_clause #body),
+        Shape::Unit | Shape::Newtype(_) => quote!(struct __Fields #generics #body #where_clause;),
+    }
+}
+
+/// The fields of a message in a mirror.
+fn body(input: &Input<'_>, message: &Message<'_>, marker: Option<TokenStream>) -> TokenStream {
+    let field = |field: &Field<'_>| {
+        let attributes = &field.serde;
+        let ty = without_self(input, field.ty.to_token_stream());
+        match field.ident {
+            Some(ident) => quote!(#(#attributes)* #ident: #ty),
+            None => quote!(#(#attributes)* #ty),
+        }
+    };
+    match &message.shape {
+        Shape::Unit => TokenStream::new(),
+        Shape::Newtype(one) => {
+            let one = field(one);
+            let marker = marker.map(|ty| quote!(, #[serde(skip)] #ty));
+            quote!((#one #marker))
+        }
+        Shape::Named(fields) => {
+            let fields = fields.iter().map(field);
+            let marker = marker.map(|ty| quote!(#[serde(skip)] __marker: #ty));
+            quote!({ #(#fields,)* #marker })
+        }
+    }
+}
+
+/// The type of a field that uses all type parameters: one variant need not use them, but a struct must.
+fn marker(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
+    let mut parameters = input.generics.type_params().map(|parameter| &parameter.ident).peekable();
+    if message.is_struct || parameters.peek().is_none() {
+        return None;
+    }
+    let private = private(input);
+    Some(quote!(#private::PhantomData<fn() -> (#(#parameters,)*)>))
+}
+
+/// How a message's fields are called in JSON.
+fn renamed(message: &Message<'_>) -> Option<TokenStream> {
+    let Shape::Named(_) = message.shape else { return None };
+    let case = message.field_case.name();
+    Some(quote!(#[serde(rename_all = #case)]))
+}
+
+/// The user's type, as a text for serde.
+fn remote(input: &Input<'_>) -> LitStr {
+    LitStr::new(&self_type(input).to_string(), input.ident.span())
+}
+
+/// The path to serde, as a text for serde.
+fn serde_path(input: &Input<'_>) -> LitStr {
+    let private = private(input);
+    let path = quote!(#private::serde).to_string().replace(' ', "");
+    LitStr::new(&path, Span::call_site())
+}
+
+fn self_type(input: &Input<'_>) -> TokenStream {
+    let ident = input.ident;
+    let (_, generics, _) = input.generics.split_for_impl();
+    quote!(#ident #generics)
+}
+
+/// A type with the name of the user's type in place of `Self`, which would be the mirror.
+fn without_self(input: &Input<'_>, ty: TokenStream) -> TokenStream {
+    let replaced = ty.into_iter().map(|token| match token {
+        TokenTree::Ident(ident) if ident == "Self" => self_type(input),
+        TokenTree::Group(group) => {
+            let inner = without_self(input, group.stream());
+            let mut replaced = Group::new(group.delimiter(), inner);
+            replaced.set_span(group.span());
+            TokenTree::Group(replaced).into()
+        }
+        token => token.into(),
+    });
+    replaced.collect()
+}
