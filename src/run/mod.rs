@@ -70,7 +70,7 @@ impl RunState for Idle {
 }
 
 impl RunState for Streaming {
-    type Data<M: CustomMessage> = AgentLoop<M>;
+    type Data<M: CustomMessage> = StreamingData<M>;
 }
 
 mod sealed {
@@ -86,6 +86,23 @@ pub struct IdleData<M: CustomMessage> {
     state: State<M>,
     /// The loop's own memory of the transcript; `None` once the transcript was changed by the host.
     memory: Option<Memory<M>>,
+}
+
+/// What a streaming run holds.
+#[doc(hidden)]
+#[allow(missing_debug_implementations, reason = "nobody sees it: it is shown as part of the run")]
+pub struct StreamingData<M: CustomMessage> {
+    driver: AgentLoop<M>,
+    /// Only its drop counts: however the run ends, an abort after that is for nobody.
+    _under_way: UnderWay<M>,
+}
+
+struct UnderWay<M>(Arc<Hub<M>>);
+
+impl<M> Drop for UnderWay<M> {
+    fn drop(&mut self) {
+        self.0.set_signal(None);
+    }
 }
 
 /// A state that takes a prompt. It is a bound, so that the compiler's message says what to do.
@@ -177,7 +194,8 @@ impl<M: CustomMessage> Run<Idle, M> {
         let abort = AbortSignal::new();
         hub.set_signal(Some(abort.clone()));
         let memory = memory.unwrap_or_else(|| Memory::of(state.transcript().clone(), config.repair));
-        let data = AgentLoop::with_state(entry, state, memory, config.clone(), abort);
+        let driver = AgentLoop::with_state(entry, state, memory, config.clone(), abort);
+        let data = StreamingData { driver, _under_way: UnderWay(hub.clone()) };
         Run { config, hub, data }
     }
 
@@ -308,7 +326,7 @@ impl<M: CustomMessage> Run<Streaming, M> {
     /// # Cancel safety
     /// Dropping the future loses nothing: the next call goes on where this one was.
     pub async fn next(&mut self) -> Option<AgentEvent<M>> {
-        let event = self.data.next().await;
+        let event = self.data.driver.next().await;
         self.note_end();
         event
     }
@@ -316,19 +334,19 @@ impl<M: CustomMessage> Run<Streaming, M> {
     /// What the run knows now: exact at every event.
     #[must_use]
     pub fn state(&self) -> &State<M> {
-        self.data.state()
+        self.data.driver.state()
     }
 
     /// The run's abort signal.
     #[must_use]
     pub fn abort_signal(&self) -> &AbortSignal {
-        self.data.abort_signal()
+        self.data.driver.abort_signal()
     }
 
     /// Aborts the run: the model's stream is dropped, tools as they declare; no further request is made, every call gets
     /// its result, and queued messages stay queued. It acts as the run is polled on.
     pub fn abort(&self) {
-        self.data.abort_signal().abort();
+        self.data.driver.abort_signal().abort();
     }
 
     /// Drives the run to its end, and makes the idle run of it.
@@ -357,16 +375,16 @@ impl<M: CustomMessage> Run<Streaming, M> {
     }
 
     fn into_idle(self) -> (Run<Idle, M>, Vec<AgentEvent<M>>) {
-        let Self { config, hub, mut data } = self;
-        let missed = data.cancel();
-        let (state, memory) = data.into_parts();
-        hub.set_signal(None);
+        let Self { config, hub, data: StreamingData { mut driver, .. } } = self;
+        let missed = driver.cancel();
+        let (state, memory) = driver.into_parts();
         (Run { config, hub, data: IdleData { state, memory } }, missed)
     }
 
     /// An abort after the end is for nobody.
     fn note_end(&self) {
-        if !self.data.state().is_running() && self.data.state().outcome().is_some() {
+        let state = self.data.driver.state();
+        if !state.is_running() && state.outcome().is_some() {
             self.hub.set_signal(None);
         }
     }
@@ -376,7 +394,7 @@ impl<M: CustomMessage> Stream for Run<Streaming, M> {
     type Item = AgentEvent<M>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
-        let polled = Pin::new(&mut self.data).poll_next(cx);
+        let polled = Pin::new(&mut self.data.driver).poll_next(cx);
         self.note_end();
         polled
     }
@@ -393,7 +411,7 @@ impl<M: CustomMessage> fmt::Debug for Run<Idle, M> {
 
 impl<M: CustomMessage> fmt::Debug for Run<Streaming, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run<Streaming>").field("loop", &self.data).finish()
+        f.debug_struct("Run<Streaming>").field("loop", &self.data.driver).finish()
     }
 }
 
