@@ -133,13 +133,13 @@ fn places_exist(message: &Message<'_>, own: &Own, errors: &mut Errors) {
     if let Some(condition) = &own.skip_if {
         match &condition.value {
             Value::Place(place) => places.push(place),
-            Value::Call(call) => places.extend(call.arguments.iter().flatten()),
+            Value::Call(call) => places.extend(call.places()),
         }
     }
     let mut template = None;
     match &own.projection {
         Projection::Skip => {}
-        Projection::Function(call) => places.extend(call.arguments.iter().flatten()),
+        Projection::Function(call) => places.extend(call.places()),
         Projection::System(text) => template = Some(text),
         Projection::User { text, content } => {
             places.extend(content);
@@ -149,7 +149,7 @@ fn places_exist(message: &Message<'_>, own: &Own, errors: &mut Errors) {
     for place in places {
         place_exists(message, place, place.span(), errors);
     }
-    for template in template {
+    if let Some(template) = template {
         for place in template.places().filter(|place| place.as_field().is_none()) {
             place_exists(message, place, template.literal.span(), errors);
         }

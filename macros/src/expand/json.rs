@@ -64,9 +64,11 @@ fn writing_mirror(input: &Input<'_>) -> Option<TokenStream> {
     let private = private(input);
     let serde = serde_path(input);
     let remote = remote(input);
+    let bound = bound(input);
     let attributes = quote! {
         #[derive(#private::serde::Serialize)]
         #[serde(crate = #serde, remote = #remote)]
+        #bound
         #[allow(dead_code)]
     };
     if first.is_struct {
@@ -182,6 +184,7 @@ fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
 fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     let private = private(input);
     let serde = serde_path(input);
+    let bound = bound(input);
     let deny = message.serde.deny_unknown_fields.then(|| quote!(#[serde(deny_unknown_fields)]));
     let default = message.serde.default.then(|| quote!(#[serde(default)]));
     let attributes = match message.shape {
@@ -197,6 +200,7 @@ fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     quote! {
         #[derive(#private::serde::Deserialize)]
         #[serde(crate = #serde)]
+        #bound
         #attributes
         #deny
         #renamed
@@ -247,6 +251,12 @@ fn marker(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
     }
     let private = private(input);
     Some(quote!(#private::PhantomData<fn() -> (#(#parameters,)*)>))
+}
+
+/// Keeps serde from adding bounds of its own: beside a `T: DeserializeOwned` of the user's they would be ambiguous.
+fn bound(input: &Input<'_>) -> Option<TokenStream> {
+    let is_generic = input.generics.type_params().next().is_some();
+    is_generic.then(|| quote!(#[serde(bound = "")]))
 }
 
 /// How a message's fields are called in JSON.

@@ -126,7 +126,10 @@ fn called(scope: &Scope<'_>, call: &Call) -> TokenStream {
             quote_spanned!(span=> #function(#whole))
         }
         Some(arguments) => {
-            let arguments = arguments.iter().map(|place| scope.reference(place));
+            let arguments = arguments.iter().map(|argument| match argument.by_value {
+                Some(_) => scope.value(&argument.place),
+                None => scope.reference(&argument.place),
+            });
             quote_spanned!(span=> #function(#(#arguments),*))
         }
     }
