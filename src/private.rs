@@ -3,19 +3,17 @@
 //! An expansion stands in the user's scope, where every name may mean something else; so it names all it needs by a
 //! path through this module.
 
-use std::sync::Arc;
-
 pub use std::marker::PhantomData;
 pub use std::option::Option::{self, None, Some};
-pub use std::result::Result::{self, Err, Ok};
-pub use std::{concat, default::Default, format, module_path, primitive::bool, primitive::str, unreachable};
+pub use std::primitive::str;
+pub use std::result::Result::{self, Ok};
+pub use std::{concat, format, module_path, unreachable};
 
-pub use serde;
-pub use serde::{Deserialize, Deserializer, Serialize, Serializer};
+pub use serde::{self, Deserialize, Deserializer, Serialize, Serializer};
 
 pub use crate::message::{CustomMessage, Projection, Role, Roles, Timestamp};
 
-use crate::message::{Content, Image, IntoProjection, SystemMessage, Text, UserMessage};
+use crate::message::{Content, ContentField, IntoProjection, SystemMessage, TimestampField, UserMessage};
 
 /// A user message of the text, then the blocks of the fields marked `content`. An empty text beside blocks is left
 /// out.
@@ -82,87 +80,4 @@ pub fn unknown_role<T: CustomMessage, E: serde::de::Error>(role: &str) -> Result
 /// Those of the deserializer.
 pub fn no_fields<'de, D: Deserializer<'de>>(fields: D) -> Result<(), D::Error> {
     serde::de::IgnoredAny::deserialize(fields).map(drop)
-}
-
-/// A field that says when the message was made.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say when a message was made",
-    label = "not a timestamp",
-    note = "the field of the message's time is a `turnstate::message::Timestamp` (`u64`, milliseconds since the Unix epoch), or an `Option` of it",
-    note = "a field that only has this name in JSON gets another name in Rust, and `#[serde(rename = \"timestamp\")]`"
-)]
-pub trait TimestampField {
-    /// The time, if there is one.
-    fn timestamp(&self) -> Option<Timestamp>;
-}
-
-impl TimestampField for Timestamp {
-    fn timestamp(&self) -> Option<Timestamp> {
-        Some(*self)
-    }
-}
-
-impl<T: TimestampField> TimestampField for Option<T> {
-    fn timestamp(&self) -> Option<Timestamp> {
-        self.as_ref()?.timestamp()
-    }
-}
-
-/// A field that goes to the model as content blocks.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not content for a model",
-    label = "neither content blocks nor an image",
-    note = "a field marked `content` is a `turnstate::message::Content`, `Image` or `Text`, or an `Option` or a `Vec` of one"
-)]
-pub trait ContentField {
-    /// Appends the field's blocks.
-    fn append_to(&self, blocks: &mut Vec<Content>);
-}
-
-impl ContentField for Content {
-    fn append_to(&self, blocks: &mut Vec<Content>) {
-        blocks.push(self.clone());
-    }
-}
-
-impl ContentField for Image {
-    fn append_to(&self, blocks: &mut Vec<Content>) {
-        blocks.push(self.clone().into());
-    }
-}
-
-impl ContentField for Text {
-    fn append_to(&self, blocks: &mut Vec<Content>) {
-        blocks.push(self.clone().into());
-    }
-}
-
-impl<T: ContentField> ContentField for Option<T> {
-    fn append_to(&self, blocks: &mut Vec<Content>) {
-        self.iter().for_each(|content| content.append_to(blocks));
-    }
-}
-
-impl<T: ContentField> ContentField for Vec<T> {
-    fn append_to(&self, blocks: &mut Vec<Content>) {
-        self.iter().for_each(|content| content.append_to(blocks));
-    }
-}
-
-impl<T: ContentField + ?Sized> ContentField for Box<T> {
-    fn append_to(&self, blocks: &mut Vec<Content>) {
-        (**self).append_to(blocks);
-    }
-}
-
-impl<T: ContentField + ?Sized> ContentField for Arc<T> {
-    fn append_to(&self, blocks: &mut Vec<Content>) {
-        (**self).append_to(blocks);
-    }
-}
-
-impl<T: ContentField> ContentField for [T] {
-    fn append_to(&self, blocks: &mut Vec<Content>) {
-        self.iter().for_each(|content| content.append_to(blocks));
-    }
 }

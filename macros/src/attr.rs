@@ -81,10 +81,14 @@ impl Attrs {
                         attrs.read_list(input, owner, errors);
                         Ok(())
                     };
-                    let read = list.parse_args_with(parser);
-                    errors.ok(read);
+                    // All of the list is read. What syn can complain about here is the rest of parentheses inside of it,
+                    // after a mistake there that is reported already.
+                    let _: syn::Result<()> = list.parse_args_with(parser);
                 }
-                meta => errors.at(meta, "write what it says in parentheses: `#[message(…)]`"),
+                meta => {
+                    attrs.unreadable = true;
+                    errors.at(meta, "write what it says in parentheses: `#[message(…)]`");
+                }
             }
         }
         attrs
@@ -151,10 +155,10 @@ impl Shown {
 
     /// This, which takes no value.
     fn alone(self, input: ParseStream<'_>, key: &Ident) -> syn::Result<Self> {
-        if input.is_empty() || input.peek(Token![,]) {
-            return Ok(self);
+        if input.peek(Token![=]) || input.peek(token::Paren) {
+            return Err(input.error(format_args!("`{key}` takes no value")));
         }
-        Err(input.error(format_args!("`{key}` takes no value")))
+        Ok(self)
     }
 }
 
@@ -169,8 +173,11 @@ fn belongs(key: &Ident, owner: Owner) -> syn::Result<()> {
     if owners.contains(&owner) {
         return Ok(());
     }
-    let place = if owner == Owner::Enum { "each variant" } else { "the type" };
-    let place = if owner == Owner::Field && owners.contains(&Owner::Variant) { "the variant" } else { place };
+    let place = match owner {
+        Owner::Enum => "each variant",
+        Owner::Field if owners.contains(&Owner::Variant) => "the whole message, not on a field",
+        _ => "the type",
+    };
     Err(syn::Error::new(key.span(), format!("`{key}` belongs on {place}")))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, Span};
 use syn::ext::IdentExt;
 use syn::{Fields, GenericParam};
 
@@ -133,24 +133,30 @@ fn places_exist(message: &Message<'_>, own: &Own, errors: &mut Errors) {
     if let Some(condition) = &own.skip_if {
         match &condition.value {
             Value::Place(place) => places.push(place),
-            Value::Call(call) => places.extend(call.arguments.iter().flatten()),
+            Value::Call(call) => places.extend(call.places()),
         }
     }
+    let mut template = None;
     match &own.projection {
         Projection::Skip => {}
-        Projection::Function(call) => places.extend(call.arguments.iter().flatten()),
+        Projection::Function(call) => places.extend(call.places()),
+        Projection::System(text) => template = Some(text),
         Projection::User { text, content } => {
             places.extend(content);
-            places.extend(text.places().filter(|place| place.as_field().is_none()));
+            template = Some(text);
         }
-        Projection::System(text) => places.extend(text.places().filter(|place| place.as_field().is_none())),
     }
     for place in places {
-        place_exists(message, place, errors);
+        place_exists(message, place, place.span(), errors);
+    }
+    if let Some(template) = template {
+        for place in template.places().filter(|place| place.as_field().is_none()) {
+            place_exists(message, place, template.literal.span(), errors);
+        }
     }
 }
 
-fn place_exists(message: &Message<'_>, place: &Place, errors: &mut Errors) {
+fn place_exists(message: &Message<'_>, place: &Place, span: Span, errors: &mut Errors) {
     let Root::Field(name) = &place.root else { return };
     let known: Vec<_> = match &message.shape {
         Shape::Newtype(_) => return,
@@ -163,5 +169,5 @@ fn place_exists(message: &Message<'_>, place: &Place, errors: &mut Errors) {
     let known: Vec<_> = known.iter().map(|field| format!("`{field}`")).collect();
     let there =
         if known.is_empty() { "it has none".to_owned() } else { format!("there is {}", known.join(", ")) };
-    errors.push(syn::Error::new(name.span(), format!("`{}` has no field `{name}`; {there}", message.ident)));
+    errors.push(syn::Error::new(span, format!("`{}` has no field `{name}`; {there}", message.ident)));
 }

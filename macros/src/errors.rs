@@ -23,11 +23,6 @@ impl Errors {
         }
     }
 
-    /// The value, or a mistake and nothing.
-    pub(crate) fn ok<T>(&mut self, result: syn::Result<T>) -> Option<T> {
-        result.map_err(|error| self.push(error)).ok()
-    }
-
     /// The mistakes as the compiler shows them; `None` if there are none.
     pub(crate) fn into_compile_errors(self) -> Option<TokenStream> {
         self.0.map(|error| error.to_compile_error())

@@ -16,6 +16,7 @@ use crate::template::Template;
 pub(crate) struct Input<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) generics: &'a Generics,
+    pub(crate) is_union: bool,
     /// The `turnstate` crate, by the name it has here.
     pub(crate) krate: Path,
     /// In order, without those that could not be read.
@@ -112,7 +113,8 @@ impl<'a> Input<'a> {
             }
         };
         let krate = krate.map_or_else(|| parse_quote!(::turnstate), |given| given.value);
-        let input = Self { ident: &input.ident, generics: &input.generics, krate, messages };
+        let is_union = matches!(input.data, Data::Union(_));
+        let input = Self { ident: &input.ident, generics: &input.generics, is_union, krate, messages };
         check::check(&input, errors);
         input
     }

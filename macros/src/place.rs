@@ -115,7 +115,7 @@ fn empty_parentheses(input: ParseStream<'_>) -> syn::Result<bool> {
 #[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) function: ExprPath,
-    pub(crate) arguments: Option<Vec<Place>>,
+    pub(crate) arguments: Option<Vec<Argument>>,
 }
 
 impl Parse for Call {
@@ -126,10 +126,30 @@ impl Parse for Call {
     }
 }
 
-fn arguments(input: ParseStream<'_>) -> syn::Result<Vec<Place>> {
+impl Call {
+    /// The places that are passed.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
+        self.arguments.iter().flatten().map(|argument| &argument.place)
+    }
+}
+
+/// A place that is passed to a function: a reference to its value, or with `*` the value itself.
+#[derive(Clone)]
+pub(crate) struct Argument {
+    pub(crate) by_value: Option<Token![*]>,
+    pub(crate) place: Place,
+}
+
+impl Parse for Argument {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        Ok(Self { by_value: input.parse()?, place: input.parse()? })
+    }
+}
+
+fn arguments(input: ParseStream<'_>) -> syn::Result<Vec<Argument>> {
     let arguments;
     parenthesized!(arguments in input);
-    Ok(arguments.parse_terminated(Place::parse, Token![,])?.into_iter().collect())
+    Ok(arguments.parse_terminated(Argument::parse, Token![,])?.into_iter().collect())
 }
 
 /// When a message is left out: where this is true, or with `!`, where it is false.

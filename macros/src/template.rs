@@ -37,18 +37,21 @@ impl Template {
     /// If a placeholder is not a field, a part of one, or a method.
     pub(crate) fn parse(literal: LitStr) -> syn::Result<Self> {
         let text = literal.value();
+        // What is made of the text stands where the text stands, but is not what the user wrote there: the compiler
+        // then does not offer to write something else over the whole of it.
+        let span = Span::mixed_site().located_at(literal.span());
         let mut pieces = Vec::new();
         let mut rest = text.as_str();
-        while let Some(split) = split_piece(rest) {
-            let (piece, after) = split;
+        while let Some((piece, after)) = split_piece(rest) {
             rest = after;
-            match piece {
-                RawPiece::Text(text) => pieces.push(Piece::Text(text.to_owned())),
-                RawPiece::Placeholder(inner) => {
-                    pieces.push(Piece::Placeholder(Placeholder::parse(inner, literal.span())?));
-                }
+            pieces.push(match piece {
+                RawPiece::Text(text) => Piece::Text(text.to_owned()),
+                RawPiece::Placeholder(inner) => match Placeholder::parse(inner, span) {
+                    Some(placeholder) => Piece::Placeholder(placeholder),
+                    None => return Err(names_no_value(&literal, inner)),
+                },
                 RawPiece::Malformed => return Ok(Self { literal, pieces: Vec::new() }),
-            }
+            });
         }
         Ok(Self { literal, pieces })
     }
@@ -73,19 +76,12 @@ impl Template {
 }
 
 impl Placeholder {
-    fn parse(inner: &str, span: Span) -> syn::Result<Self> {
+    fn parse(inner: &str, span: Span) -> Option<Self> {
         let (name, spec) = match inner.find(':') {
             Some(colon) => inner.split_at(colon),
             None => (inner, ""),
         };
-        let place = place(name.trim(), span).ok_or_else(|| {
-            let message = format!(
-                "`{{{inner}}}` names no value: a placeholder is `{{field}}`, `{{field.part}}` or `{{method()}}`, \
-                 with a format after a colon if need be"
-            );
-            syn::Error::new(span, message)
-        })?;
-        Ok(Self { place, spec: spec.to_owned(), sizes: sizes(spec, span) })
+        Some(Self { place: place(name.trim(), span)?, spec: spec.to_owned(), sizes: sizes(spec, span) })
     }
 }
 
@@ -115,6 +111,14 @@ fn sizes(spec: &str, span: Span) -> Vec<Place> {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
     let names = before_dollars.iter().filter_map(|text| text.rsplit(|letter| !is_name(letter)).next());
     names.filter_map(|name| field(name, span)).map(|name| Place::root(Root::Field(name))).collect()
+}
+
+fn names_no_value(literal: &LitStr, placeholder: &str) -> syn::Error {
+    let message = format!(
+        "`{{{placeholder}}}` names no value: a placeholder is `{{field}}`, `{{field.part}}` or `{{method()}}`, with a \
+         format after a colon if need be"
+    );
+    syn::Error::new(literal.span(), message)
 }
 
 enum RawPiece<'a> {

@@ -283,6 +283,12 @@ impl<M> From<Message> for AgentMessage<M> {
     }
 }
 
+impl<M: CustomMessage> From<M> for AgentMessage<M> {
+    fn from(message: M) -> Self {
+        Self::Custom(Arc::new(message))
+    }
+}
+
 /// Every standard message, owned or shared, becomes either enum.
 macro_rules! from_standard {
     ($($variant:ident($message:ty)),*) => {$(

@@ -7,8 +7,10 @@
 mod agent_message;
 mod assistant;
 mod content;
+mod convert;
 mod custom;
 mod declaration;
+mod field;
 mod flat;
 mod json;
 mod projection;
@@ -24,10 +26,12 @@ pub use assistant::{
     ThinkingLevel, ToolCall,
 };
 pub use content::{Content, Image, Text, Thinking};
+pub use convert::ConvertError;
 pub use custom::{CustomMessage, NoCustom, Unknown};
 pub use declaration::{
     Attribution, ClientIdentity, ConstrainedSampling, StrictSchema, ToolDeclaration, UserAgent,
 };
+pub use field::{ContentField, TimestampField};
 pub(crate) use json::unknown_tag;
 pub use projection::{IntoProjection, Projection};
 pub use roles::{Role, Roles};

@@ -94,6 +94,7 @@ impl Roles {
     ///
     /// # Panics
     /// If a role is reserved or declared twice; the message names the role and its places.
+    #[track_caller]
     pub const fn check(&self) {
         let mut i = 0;
         while i < self.own.len() {
@@ -125,6 +126,7 @@ impl Roles {
     ///
     /// # Panics
     /// If a role is declared twice; the message names the role and both places. If there is no such extension.
+    #[track_caller]
     pub const fn check_extension(&self, index: usize) {
         let extension = &self.extended[index];
         refuse_clash(&Self::of(self.own), extension);
@@ -168,6 +170,9 @@ impl Roles {
 }
 
 /// Refuses two types that share a role.
+///
+/// As all that refuses, it is `track_caller`, so that the compiler shows the extension at fault and not this file.
+#[track_caller]
 const fn refuse_clash(first: &Roles, second: &Roles) {
     if first.takes_any() && second.takes_any() {
         panic!("two of the extended types take every role that nobody declares; extend one such type");
@@ -186,7 +191,17 @@ const fn refuse_clash(first: &Roles, second: &Roles) {
     }
 }
 
+#[track_caller]
 const fn refuse_twice(first: Role, second: Role) -> ! {
+    if same(first.at, second.at) {
+        let message = ConstText::new()
+            .add("the role `")
+            .add(first.name)
+            .add("`, declared by `")
+            .add(first.at)
+            .add("`, is extended twice; extend its type once");
+        panic!("{}", message.as_str())
+    }
     let message = ConstText::new()
         .add("the role `")
         .add(first.name)
@@ -198,6 +213,7 @@ const fn refuse_twice(first: Role, second: Role) -> ! {
     panic!("{}", message.as_str())
 }
 
+#[track_caller]
 const fn refuse_reserved(role: Role) -> ! {
     let message = ConstText::new()
         .add("the role `")
@@ -286,12 +302,11 @@ mod tests {
     }
 
     #[test]
-    fn a_role_of_two_extensions_is_refused() {
+    fn a_type_that_is_extended_in_two_ways_is_refused() {
         const TWICE: Roles = Roles::of(&[]).extending(&[INNER, PLUGIN]);
         assert_refused(
             TWICE,
-            "the role `innerNote` is declared twice: by `inner::Note` and by `inner::Note`; \
-             give one of them another role",
+            "the role `innerNote`, declared by `inner::Note`, is extended twice; extend its type once",
         );
     }
 

@@ -11,6 +11,7 @@
 //! [`Tail`] and [`open_calls`] say what a transcript's end is waiting for.
 
 mod batch;
+mod convert;
 mod declare;
 mod list;
 mod projector;
@@ -20,6 +21,7 @@ mod replay;
 mod samples;
 mod tail;
 
+pub use convert::ConvertTranscriptError;
 pub use declare::{ToolChanges, declare, initial_system_message};
 pub use list::{Messages, Transcript};
 pub use projector::{Projector, Repair};

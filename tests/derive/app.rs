@@ -41,7 +41,7 @@ pub(crate) enum AppMessage {
     #[message(user = "The person came back.")]
     CameBack,
     /// Several messages.
-    #[message(project = exchange(question, answer, timestamp))]
+    #[message(project = exchange(question, answer, *timestamp))]
     Exchange { question: String, answer: String, timestamp: u64 },
     /// All the roles of another crate's messages.
     #[message(extend)]
@@ -52,9 +52,9 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-fn exchange(question: &str, answer: &str, timestamp: &u64) -> Vec<Message> {
+fn exchange(question: &str, answer: &str, timestamp: u64) -> Vec<Message> {
     let mut assistant = AssistantMessage::default();
-    assistant.timestamp = *timestamp + 1;
+    assistant.timestamp = timestamp + 1;
     assistant.error_message = Some(answer.to_owned());
     vec![UserMessage::new(question).into(), assistant.into()]
 }

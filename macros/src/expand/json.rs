@@ -6,8 +6,9 @@
 //! role is known by then.
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::LitStr;
+use syn::spanned::Spanned;
 
 use super::scope::{Scope, binding, path};
 use super::{extension, match_self, private, roles};
@@ -17,15 +18,26 @@ use crate::message::{Field, Input, Kind, Message, Shape};
 pub(super) fn serialize(input: &Input<'_>) -> TokenStream {
     let private = private(input);
     let mirror = writing_mirror(input);
-    let extensions = input.messages.iter().filter_map(|message| {
-        let extension = extension(input, message)?;
+    let direct = input.messages.iter().filter(|message| !is_mirrored(message)).map(|message| {
         let scope = Scope::new(message);
-        let whole = scope.whole(message.ident.span());
+        let written = match &message.shape {
+            Shape::Newtype(field) => {
+                let ty = field.ty;
+                let whole = scope.whole(ty.span());
+                match extension(input, message) {
+                    Some(extension) => quote!(#extension::serialize_fields(#whole, serializer)),
+                    None => {
+                        quote_spanned!(ty.span()=> <#ty as #private::Serialize>::serialize(#whole, serializer))
+                    }
+                }
+            }
+            Shape::Unit | Shape::Named(_) => quote!(#private::Serializer::serialize_unit(serializer)),
+        };
         let pattern = scope.pattern();
-        Some(quote!(#pattern => #extension::serialize_fields(#whole, serializer),))
+        quote!(#pattern => #written,)
     });
-    let own = mirror.is_some().then(|| quote!(_ => __Fields::serialize(self, serializer),));
-    let body = match_self(input, extensions.chain(own));
+    let mirrored = mirror.is_some().then(|| quote!(_ => __Fields::serialize(self, serializer),));
+    let body = match_self(input, direct.chain(mirrored));
     quote! {
         fn serialize_fields<__S: #private::Serializer>(
             &self,
@@ -37,15 +49,26 @@ pub(super) fn serialize(input: &Input<'_>) -> TokenStream {
     }
 }
 
-/// The type's mirror for writing; none if it has no role of its own.
+/// Whether a message has fields of its own, or attributes for serde on the one that it holds.
+fn is_mirrored(message: &Message<'_>) -> bool {
+    match &message.shape {
+        Shape::Named(_) => true,
+        Shape::Newtype(field) => matches!(message.kind, Kind::Own(_)) && !field.serde.is_empty(),
+        Shape::Unit => false,
+    }
+}
+
+/// The type's mirror for writing, if a message needs it. Those that do not are skipped in it: serde asks nothing of them.
 fn writing_mirror(input: &Input<'_>) -> Option<TokenStream> {
-    let first = input.messages.iter().find(|message| matches!(message.kind, Kind::Own(_)))?;
+    let first = input.messages.iter().find(|message| is_mirrored(message))?;
     let private = private(input);
     let serde = serde_path(input);
     let remote = remote(input);
+    let bound = bound(input);
     let attributes = quote! {
         #[derive(#private::serde::Serialize)]
         #[serde(crate = #serde, remote = #remote)]
+        #bound
         #[allow(dead_code)]
     };
     if first.is_struct {
@@ -56,10 +79,7 @@ fn writing_mirror(input: &Input<'_>) -> Option<TokenStream> {
     let variants = input.messages.iter().map(|message| {
         let ident = message.ident;
         let body = body(input, message, None);
-        let attributes = match message.kind {
-            Kind::Extend => Some(quote!(#[serde(skip)])),
-            Kind::Own(_) => renamed(message),
-        };
+        let attributes = if is_mirrored(message) { renamed(message) } else { Some(quote!(#[serde(skip)])) };
         quote!(#attributes #ident #body)
     });
     let (generics, _, where_clause) = input.generics.split_for_impl();
@@ -119,6 +139,7 @@ fn read_extended(input: &Input<'_>) -> TokenStream {
 fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     let private = private(input);
     let path = path(message);
+    let (_, generics, _) = input.generics.split_for_impl();
     match &message.shape {
         Shape::Unit => quote! {
             #private::no_fields(fields)?;
@@ -126,14 +147,14 @@ fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
         },
         Shape::Newtype(field) if field.serde.is_empty() => {
             let ty = field.ty;
-            quote!(<#ty as #private::Deserialize<'__de>>::deserialize(fields).map(#path))
+            quote_spanned!(ty.span()=> <#ty as #private::Deserialize<'__de>>::deserialize(fields).map(#path))
         }
         Shape::Newtype(_) => {
             let mirror = reading_mirror(input, message);
             let value = binding(0, Span::call_site());
             quote! {
                 #mirror
-                let __Fields(#value, ..) = #private::Deserialize::deserialize(fields)?;
+                let __Fields(#value, ..) = <__Fields #generics as #private::Deserialize>::deserialize(fields)?;
                 #private::Ok(#path(#value))
             }
         }
@@ -151,7 +172,8 @@ fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
             let values: Vec<_> = (0..names.len()).map(|index| binding(index, Span::call_site())).collect();
             quote! {
                 #mirror
-                let __Fields { #(#names: #values,)* .. } = #private::Deserialize::deserialize(fields)?;
+                let __Fields { #(#names: #values,)* .. } =
+                    <__Fields #generics as #private::Deserialize>::deserialize(fields)?;
                 #private::Ok(#path { #(#names: #values),* })
             }
         }
@@ -162,6 +184,7 @@ fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
 fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     let private = private(input);
     let serde = serde_path(input);
+    let bound = bound(input);
     let deny = message.serde.deny_unknown_fields.then(|| quote!(#[serde(deny_unknown_fields)]));
     let default = message.serde.default.then(|| quote!(#[serde(default)]));
     let attributes = match message.shape {
@@ -177,6 +200,7 @@ fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     quote! {
         #[derive(#private::serde::Deserialize)]
         #[serde(crate = #serde)]
+        #bound
         #attributes
         #deny
         #renamed
@@ -229,6 +253,12 @@ fn marker(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
     Some(quote!(#private::PhantomData<fn() -> (#(#parameters,)*)>))
 }
 
+/// Keeps serde from adding bounds of its own: beside a `T: DeserializeOwned` of the user's they would be ambiguous.
+fn bound(input: &Input<'_>) -> Option<TokenStream> {
+    let is_generic = input.generics.type_params().next().is_some();
+    is_generic.then(|| quote!(#[serde(bound = "")]))
+}
+
 /// How a message's fields are called in JSON.
 fn renamed(message: &Message<'_>) -> Option<TokenStream> {
     let Shape::Named(_) = message.shape else { return None };
@@ -236,9 +266,9 @@ fn renamed(message: &Message<'_>) -> Option<TokenStream> {
     Some(quote!(#[serde(rename_all = #case)]))
 }
 
-/// The user's type, as a text for serde.
+/// The user's type, as a text for serde, which gives it the mirror's own parameters.
 fn remote(input: &Input<'_>) -> LitStr {
-    LitStr::new(&self_type(input).to_string(), input.ident.span())
+    LitStr::new(&input.ident.to_string(), input.ident.span())
 }
 
 /// The path to serde, as a text for serde.

@@ -28,8 +28,12 @@ pub(crate) fn expand(input: &Input<'_>) -> TokenStream {
     quote!(#implementation #checks)
 }
 
-/// An impl that stands in where the type has mistakes, so that nothing but them is reported.
+/// An impl that stands in where the type has mistakes, so that nothing but them is reported. A type that cannot have one,
+/// whatever its attributes, gets none.
 pub(crate) fn fallback(input: &Input<'_>) -> TokenStream {
+    if input.is_union || input.generics.lifetimes().next().is_some() {
+        return TokenStream::new();
+    }
     let private = private(input);
     implementation(
         input,
@@ -99,5 +103,10 @@ fn extension(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
 
 /// A variable of the expansion's own: no name of the user's is the same one, even if it is spelled alike.
 fn own_name(name: &str, span: Span) -> Ident {
-    Ident::new(name, Span::mixed_site().located_at(span))
+    Ident::new(name, mixed(span))
+}
+
+/// The place of a span in the source, without its names: what stands there is the expansion's own.
+fn mixed(span: Span) -> Span {
+    Span::mixed_site().located_at(span)
 }

@@ -9,7 +9,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 
 use super::scope::Scope;
-use super::{extension, match_self, private};
+use super::{extension, match_self, mixed, private};
 use crate::message::{Input, Kind, Message, Own, Projection, Shape};
 use crate::place::{Call, Condition, Place, Root, Value};
 use crate::template::{Piece, Placeholder, Template};
@@ -50,9 +50,9 @@ pub(super) fn timestamp(input: &Input<'_>) -> Option<TokenStream> {
             Kind::Own(own) => match &own.timestamp {
                 None => quote!(#private::None),
                 Some(place) => {
-                    let field = scope.reference(place);
                     let span = declared_at(message, place);
-                    quote_spanned!(span=> #private::timestamp(#field))
+                    let field = scope.reference_from(place, span);
+                    quote_spanned!(mixed(span)=> #private::timestamp(#field))
                 }
             },
             Kind::Extend => {
@@ -75,8 +75,7 @@ fn own_projection(input: &Input<'_>, scope: &Scope<'_>, message: &Message<'_>, o
         Projection::Skip => return quote!(#private::Projection::none()),
         Projection::Function(call) => {
             let returned = called(scope, call);
-            let span = call.function.span();
-            quote_spanned!(span=> #private::projection(#returned))
+            quote_spanned!(mixed(call.function.span())=> #private::projection(#returned))
         }
         Projection::System(text) => {
             let text = format(&private, scope, message, text);
@@ -85,9 +84,9 @@ fn own_projection(input: &Input<'_>, scope: &Scope<'_>, message: &Message<'_>, o
         Projection::User { text, content } => {
             let text = format(&private, scope, message, text);
             let content = content.iter().map(|place| {
-                let field = scope.reference(place);
                 let span = declared_at(message, place);
-                quote_spanned!(span=> #private::content(#field))
+                let field = scope.reference_from(place, span);
+                quote_spanned!(mixed(span)=> #private::content(#field))
             });
             quote!(#private::user(#text, &[#(#content),*]))
         }
@@ -95,7 +94,7 @@ fn own_projection(input: &Input<'_>, scope: &Scope<'_>, message: &Message<'_>, o
     let timed = match &own.timestamp {
         None => shown,
         Some(place) => {
-            let field = scope.reference(place);
+            let field = scope.reference_from(place, declared_at(message, place));
             quote!(#private::at(#shown, #field))
         }
     };
@@ -120,14 +119,18 @@ fn holds(scope: &Scope<'_>, condition: &Condition) -> TokenStream {
 /// A function called with the message, or with the places that are named.
 fn called(scope: &Scope<'_>, call: &Call) -> TokenStream {
     let function = &call.function;
+    let span = mixed(function.span());
     match &call.arguments {
         None => {
-            let whole = scope.whole(function.span());
-            quote!(#function(#whole))
+            let whole = scope.whole(span);
+            quote_spanned!(span=> #function(#whole))
         }
         Some(arguments) => {
-            let arguments = arguments.iter().map(|place| scope.reference(place));
-            quote!(#function(#(#arguments),*))
+            let arguments = arguments.iter().map(|argument| match argument.by_value {
+                Some(_) => scope.value(&argument.place),
+                None => scope.reference(&argument.place),
+            });
+            quote_spanned!(span=> #function(#(#arguments),*))
         }
     }
 }
@@ -160,7 +163,7 @@ fn format(
     let span = template.literal.span();
     let named = named_arguments(scope, message, template);
     let literal = if values.is_empty() { template.literal.clone() } else { LitStr::new(&text, span) };
-    let text = quote_spanned!(span=> #private::format!(#literal #(, #values)* #(, #named)*));
+    let text = quote_spanned!(mixed(span)=> #private::format!(#literal #(, #values)* #(, #named)*));
     match unknown_names(scope, message, template) {
         Some(fields) => quote!({ #fields #text }),
         None => text,

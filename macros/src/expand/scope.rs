@@ -7,7 +7,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 
-use super::own_name;
+use super::{mixed, own_name};
 use crate::message::{Message, Shape};
 use crate::place::{Place, Root};
 
@@ -52,7 +52,8 @@ impl<'a> Scope<'a> {
             let whole = self.bind(0, span);
             return quote!(#whole);
         }
-        quote_spanned!(span=> self)
+        let this = Ident::new("self", span.resolved_at(Span::call_site()));
+        quote!(#this)
     }
 
     /// A reference to a named field, if there is one of this name.
@@ -65,39 +66,44 @@ impl<'a> Scope<'a> {
 
     /// The value at a place.
     pub(super) fn value(&self, place: &Place) -> TokenStream {
-        let (root, is_reference) = self.root(place);
+        let span = mixed(place.span());
+        let (root, is_reference) = self.root(place, span);
         match place.steps() {
             Some(steps) => quote!(#root #steps),
-            None if is_reference => quote!(*#root),
+            None if is_reference => quote_spanned!(span=> *#root),
             None => root,
         }
     }
 
     /// A reference to the value at a place.
     pub(super) fn reference(&self, place: &Place) -> TokenStream {
-        let (root, is_reference) = self.root(place);
+        self.reference_from(place, place.span())
+    }
+
+    /// The same, where what is wrong with it is to be shown elsewhere.
+    pub(super) fn reference_from(&self, place: &Place, span: Span) -> TokenStream {
+        let span = mixed(span);
+        let (root, is_reference) = self.root(place, span);
         match place.steps() {
-            Some(steps) => quote!(&#root #steps),
+            Some(steps) => quote_spanned!(span=> &#root #steps),
             None if is_reference => root,
-            None => quote!(&#root),
+            None => quote_spanned!(span=> &#root),
         }
     }
 
     /// The expression that a place begins with, and whether it is a reference already.
-    fn root(&self, place: &Place) -> (TokenStream, bool) {
-        let span = place.span();
-        let whole = || self.whole(span);
+    fn root(&self, place: &Place, span: Span) -> (TokenStream, bool) {
         match &place.root {
-            Root::Whole(_) => (whole(), true),
+            Root::Whole(_) => (self.whole(span), true),
             Root::Method(method) => {
-                let whole = whole();
-                (quote!(#whole.#method()), false)
+                let whole = self.whole(span);
+                (quote_spanned!(span=> #whole.#method()), false)
             }
             Root::Field(name) => match self.field(name, span) {
                 Some(field) => (quote!(#field), true),
                 None => {
-                    let whole = whole();
-                    (quote!(#whole.#name), false)
+                    let whole = self.whole(span);
+                    (quote_spanned!(span=> #whole.#name), false)
                 }
             },
         }
