@@ -11,6 +11,8 @@ pub mod message;
 pub mod model;
 pub mod run;
 mod state;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod tool;
 pub mod transcript;
 

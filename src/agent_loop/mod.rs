@@ -16,6 +16,8 @@ mod spine;
 mod unless_aborted;
 mod updates;
 
+#[cfg(feature = "testing")]
+pub(crate) use call::{Batch, Prepared};
 pub use config::{LoopConfig, MessageSource, NoMessages, Spawner, Tools};
 pub use driver::AgentLoop;
 pub(crate) use spine::Memory;
