@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use futures_util::future::Either;
+use futures_util::future::{Either, FutureExt};
 use futures_util::stream::{self, StreamExt};
 
 use super::http_error;
@@ -55,7 +55,7 @@ impl Exchange {
             }
         };
         let deltas = stream::once(opened).flatten().map(move |delta| scrubbed(delta, &secrets));
-        UntilAborted { deltas: Some(deltas.boxed()), aborted: abort.aborted(), abort }.boxed()
+        UntilAborted { answer: Some((deltas.boxed(), abort.aborted())), abort }.boxed()
     }
 
     /// Sends the request; gives the body of a response that succeeded.
@@ -146,9 +146,9 @@ fn scrubbed(mut delta: Delta, secrets: &Secrets) -> Delta {
 ///
 /// The loop drops the stream of an aborted run by itself. This serves those who read an answer without the loop.
 struct UntilAborted {
-    deltas: Option<BoxDeltaStream>,
-    aborted: Aborted,
     abort: AbortSignal,
+    /// `None` at the end: nothing then waits for the signal any more.
+    answer: Option<(BoxDeltaStream, Aborted)>,
 }
 
 impl Stream for UntilAborted {
@@ -156,21 +156,19 @@ impl Stream for UntilAborted {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delta>> {
         let this = &mut *self;
-        let Some(deltas) = &mut this.deltas else { return Poll::Ready(None) };
+        let Some((deltas, aborted)) = &mut this.answer else { return Poll::Ready(None) };
         let polled = if this.abort.is_aborted() { Poll::Pending } else { deltas.poll_next_unpin(cx) };
         // Looked at after the poll too: what comes in together with the abort counts no more.
         let is_aborted = match polled {
             Poll::Ready(_) => this.abort.is_aborted(),
-            Poll::Pending => std::future::Future::poll(Pin::new(&mut this.aborted), cx).is_ready(),
+            Poll::Pending => aborted.poll_unpin(cx).is_ready(),
         };
-        if is_aborted {
-            this.deltas = None;
-            return Poll::Ready(Some(Failure::aborted("the request was aborted").into()));
-        }
-        if matches!(&polled, Poll::Ready(None))
-            || matches!(&polled, Poll::Ready(Some(delta)) if delta.is_terminal())
-        {
-            this.deltas = None;
+        let polled = match is_aborted {
+            true => Poll::Ready(Some(Failure::aborted("the request was aborted").into())),
+            false => polled,
+        };
+        if matches!(&polled, Poll::Ready(delta) if delta.as_ref().is_none_or(Delta::is_terminal)) {
+            this.answer = None;
         }
         polled
     }
