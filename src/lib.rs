@@ -9,6 +9,10 @@ mod event;
 pub mod hook;
 pub mod message;
 pub mod model;
+#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "transport-reqwest"))]
+pub mod provider;
+#[cfg(feature = "proxy")]
+pub mod proxy;
 pub mod run;
 mod state;
 #[cfg(feature = "testing")]

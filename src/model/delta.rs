@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
-use crate::message::{AssistantMessage, Deferred, Diagnostic, StopReason, ToolCall, Usage};
+use crate::message::{AssistantContent, AssistantMessage, Deferred, Diagnostic, StopReason, ToolCall, Usage};
 
 /// One piece of a model's answer.
 ///
@@ -98,7 +98,12 @@ pub enum Delta {
         #[serde(rename = "contentIndex")]
         index: u32,
         /// The complete call, where the transport has it: it replaces what the fragments gave.
-        #[serde(default, rename = "toolCall", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            default,
+            rename = "toolCall",
+            skip_serializing_if = "Option::is_none",
+            serialize_with = "as_block"
+        )]
         call: Option<Box<ToolCall>>,
     },
     /// What is known of the answer beside its content, as soon as it is known. A later one adds to it.
@@ -180,6 +185,11 @@ impl Delta {
             Self::Start | Self::Metadata(_) | Self::Done(_) | Self::Error(_) | Self::Whole { .. } => None,
         }
     }
+}
+
+/// A complete call is written as the block it is, with its `type`: other clients of the wire put it into the message.
+fn as_block<S: Serializer>(call: &Option<Box<ToolCall>>, serializer: S) -> Result<S::Ok, S::Error> {
+    call.as_deref().cloned().map(AssistantContent::from).serialize(serializer)
 }
 
 mod arc_message {

@@ -1,0 +1,35 @@
+//! Real models: the transport seam, and the adapters that speak a provider's protocol over it.
+//!
+//! An adapter is a [`StreamFn`](crate::model::StreamFn). It knows a protocol and nothing of sockets, runtimes or TLS: it
+//! hands a request to a [`Transport`](transport::Transport) and reads the bytes that come back. So one adapter runs on
+//! every runtime, in a thread, in a browser, or against a recording.
+//!
+//! What all adapters here promise:
+//!
+//! * Every answer ends with exactly one [`Delta::Done`](crate::model::Delta::Done) or
+//!   [`Delta::Error`](crate::model::Delta::Error), whatever the server or the connection does; what had streamed
+//!   before stays.
+//! * An error text holds the server's own words and the cause of a broken connection, and never a key or token, even
+//!   where the server repeats it.
+//! * Dropping the stream, or an abort, closes the connection.
+//!
+//! Nothing here retries: an answer that failed is the host's to ask for again.
+
+mod exchange;
+mod http_error;
+mod json;
+mod observer;
+#[cfg(feature = "transport-reqwest")]
+mod reqwest;
+mod secrets;
+pub mod sse;
+pub mod transport;
+
+#[cfg(feature = "transport-reqwest")]
+pub use self::reqwest::ReqwestTransport;
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+pub(crate) use exchange::{Decoder, Exchange};
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+pub(crate) use json::{excerpt, read_json};
+pub use observer::Observer;
+pub(crate) use secrets::Secrets;

@@ -1,0 +1,7 @@
+//! Real models and the proxy, against fakes, recordings and servers on loopback.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod proxy_server;
+mod proxy_vectors;
+mod support;
