@@ -49,6 +49,7 @@ impl AbortSignal {
     }
 
     /// Whether the signal is raised.
+    #[inline]
     #[must_use]
     pub fn is_aborted(&self) -> bool {
         self.0.phase.load(Ordering::Acquire) >= RAISED
@@ -63,6 +64,7 @@ impl AbortSignal {
     }
 
     /// Whether everyone who waits for the signal has been woken, and the run is to act on it.
+    #[inline]
     pub(crate) fn is_delivered(&self) -> bool {
         self.0.phase.load(Ordering::Acquire) >= DELIVERED
     }

@@ -178,19 +178,18 @@ impl<M: CustomMessage> AgentLoop<M> {
                 (None, _) => return Poll::Ready(None),
             };
             match polled {
-                Poll::Ready(Some(event)) => return Poll::Ready(Some(self.tell(event))),
                 Poll::Ready(None) => {}
                 // An abort that was delivered in the meantime is acted upon at once.
                 Poll::Pending if self.is_newly_delivered(cx) => {}
-                Poll::Pending => return Poll::Pending,
+                told_or_pending => return told_or_pending,
             }
         }
     }
 
     /// An event that needs no polling: one that waits, or the end of a closed run.
     fn tell_next(&mut self) -> Option<AgentEvent<M>> {
-        if let Some(event) = self.upcoming.pop_front() {
-            return Some(self.tell(event));
+        if !self.upcoming.is_empty() {
+            return self.upcoming.pop_front().map(|event| self.tell(event));
         }
         if let Stage::Closing(ending) = &self.stage {
             self.desk.set_ending(ending.clone());
@@ -201,7 +200,8 @@ impl<M: CustomMessage> AgentLoop<M> {
         None
     }
 
-    /// Reduces an event into the state, at the very moment it is handed out.
+    /// Reduces an event into the state, at the very moment it is handed out. A delta does not come by here: the state
+    /// has grown by it already.
     fn tell(&mut self, event: AgentEvent<M>) -> AgentEvent<M> {
         if let AgentEvent::AgentEnd { .. } = event {
             let ending = self.desk.take_ending().unwrap_or(Ending::Aborted);
@@ -231,7 +231,7 @@ impl<M: CustomMessage> AgentLoop<M> {
                 self.stage = Stage::Over;
             }
             Ok(Poll::Pending) => match self.desk.take_order() {
-                Some(Order::Tell(event)) => return Poll::Ready(Some(event)),
+                Some(Order::Tell(event)) => return Poll::Ready(Some(self.tell(event))),
                 Some(Order::Ask(asking)) => self.begin_answer(asking),
                 Some(Order::Answer(answer)) => self.desk.lay_down(answer),
                 None => return Poll::Pending,

@@ -202,6 +202,7 @@ impl PartialMessage {
     ///
     /// # Errors
     /// When the delta does not fit: the answer is then malformed, and what it had stays as it was.
+    #[inline]
     pub fn apply(&mut self, delta: &Delta) -> Result<(), MalformedDelta> {
         match delta {
             Delta::Text { index, delta } => self.text(*index)?.text.push_str(delta),
@@ -259,6 +260,7 @@ impl PartialMessage {
         message
     }
 
+    #[inline]
     fn find(&self, index: u32) -> Result<usize, usize> {
         match self.blocks.get(self.last) {
             Some((known, _)) if *known == index => Ok(self.last),
@@ -266,6 +268,7 @@ impl PartialMessage {
         }
     }
 
+    #[inline]
     fn open(&mut self, kind: &'static str, index: u32) -> Result<&mut PartialBlock, MalformedDelta> {
         let at = self.find(index).map_err(|_| MalformedDelta::NoSuchBlock { kind, index })?;
         self.last = at;
@@ -273,6 +276,7 @@ impl PartialMessage {
         block.ok_or(MalformedDelta::NoSuchBlock { kind, index })
     }
 
+    #[inline]
     fn text(&mut self, index: u32) -> Result<&mut Text, MalformedDelta> {
         match self.open(TEXT, index)? {
             PartialBlock::Text(text) => Ok(text),
@@ -280,6 +284,7 @@ impl PartialMessage {
         }
     }
 
+    #[inline]
     fn thinking(&mut self, index: u32) -> Result<&mut Thinking, MalformedDelta> {
         match self.open(THINKING, index)? {
             PartialBlock::Thinking(thinking) => Ok(thinking),
@@ -287,6 +292,7 @@ impl PartialMessage {
         }
     }
 
+    #[inline]
     fn call(&mut self, index: u32) -> Result<&mut PartialToolCall, MalformedDelta> {
         match self.open(TOOL_CALL, index)? {
             PartialBlock::ToolCall(call) => Ok(call),
@@ -294,6 +300,7 @@ impl PartialMessage {
         }
     }
 
+    #[inline]
     fn streaming(&mut self, index: u32) -> Result<&mut ArgumentsBuilder, MalformedDelta> {
         match &mut self.call(index)?.arguments {
             Arguments::Streaming(builder) => Ok(builder),
