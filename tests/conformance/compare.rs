@@ -1,53 +1,104 @@
 //! Where two traces first differ.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
+use turnstate::message::Usage;
 
 use crate::record::Trace;
 
 /// The first difference of two traces: where, what was expected, what came.
 pub(crate) fn first_difference(ours: &Trace, reference: &Trace) -> Option<String> {
-    let hooks =
-        |hooks: &[Value]| hooks.iter().filter(|hook| !is_aborted_call(hook)).cloned().collect::<Vec<_>>();
-    lists("event", &ours.events, &reference.events)
-        .or_else(|| lists("request", &ours.requests, &reference.requests))
-        .or_else(|| lists("hook", &hooks(&ours.hooks), &hooks(&reference.hooks)))
-        .or_else(|| {
-            values("executions", &ours.executions.clone().into(), &reference.executions.clone().into())
-        })
-        .or_else(|| lists("call", &ours.calls, &reference.calls))
-        .or_else(|| values("marks", &json!(ours.marks), &json!(reference.marks)))
-        .or_else(|| values("final", &json!(ours.end), &json!(reference.end)))
+    let comparison = Comparison { cut_off: cut_off_calls(&reference.events) };
+    let asked = |hooks: &[Value]| hooks.iter().filter(|hook| !is_needless(hook)).cloned().collect::<Vec<_>>();
+    let executions = |trace: &Trace| Value::Object(trace.executions.clone());
+    comparison
+        .lists("event", &ours.events, &reference.events)
+        .or_else(|| comparison.lists("request", &ours.requests, &reference.requests))
+        .or_else(|| comparison.lists("hook", &asked(&ours.hooks), &asked(&reference.hooks)))
+        .or_else(|| comparison.values("executions", &executions(ours), &executions(reference)))
+        .or_else(|| comparison.lists("call", &ours.calls, &reference.calls))
+        .or_else(|| comparison.values("marks", &json!(ours.marks), &json!(reference.marks)))
+        .or_else(|| comparison.values("final", &json!(ours.end), &json!(reference.end)))
+}
+
+/// The first difference of two values.
+pub(crate) fn difference(what: &str, ours: &Value, reference: &Value) -> Option<String> {
+    Comparison::default().values(what, ours, reference)
 }
 
 /// A call of a hook on the way to a request that is not made after an abort: it need not be made either.
-fn is_aborted_call(hook: &Value) -> bool {
+fn is_needless(hook: &Value) -> bool {
     let on_the_way = ["prepareNextTurn", "prepareRequest", "transformContext", "getApiKey"];
     hook["aborted"] == true && on_the_way.iter().any(|name| hook["hook"] == *name)
 }
 
-fn lists(what: &str, ours: &[Value], reference: &[Value]) -> Option<String> {
-    let longest = ours.len().max(reference.len());
-    (0..longest).find_map(|at| match (ours.get(at), reference.get(at)) {
-        (Some(ours), Some(reference)) => values(&format!("{what} {at}"), ours, reference),
-        (ours, reference) => Some(told(&format!("{what} {at}"), "", ours, reference)),
-    })
+/// The calls of answers that failed or were cut: their arguments may not be complete.
+fn cut_off_calls(events: &[Value]) -> HashSet<String> {
+    let cut = |message: &&Value| matches!(message["stopReason"].as_str(), Some("error" | "aborted" | "length"));
+    let messages = events.iter().filter_map(|event| event.get("message")).filter(cut);
+    let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
+    blocks.filter_map(|block| block["id"].as_str()).map(str::to_owned).collect()
 }
 
-/// The first difference of two values.
-pub(crate) fn values(what: &str, ours: &Value, reference: &Value) -> Option<String> {
-    let Difference { path, .. } = difference(ours, reference, Reading::Whole)?;
-    let at = |value| if path.is_empty() { Some(value) } else { Value::pointer(value, &path) };
-    let mut text = told(what, &path, at(ours), at(reference));
-    if !path.is_empty() {
-        text.push_str(&format!("\n      in {}", shortened(&reference.to_string())));
+/// Compares JSON values: the order of keys does not matter, numbers compare by value.
+#[derive(Default)]
+struct Comparison {
+    /// Calls whose arguments are compared as streaming ones.
+    cut_off: HashSet<String>,
+}
+
+impl Comparison {
+    fn lists(&self, what: &str, ours: &[Value], reference: &[Value]) -> Option<String> {
+        let longest = ours.len().max(reference.len());
+        (0..longest).find_map(|at| match (ours.get(at), reference.get(at)) {
+            (Some(ours), Some(reference)) => self.values(&format!("{what} {at}"), ours, reference),
+            (ours, reference) => Some(told(&format!("{what} {at}"), ours, reference)),
+        })
     }
-    Some(text)
+
+    fn values(&self, what: &str, ours: &Value, reference: &Value) -> Option<String> {
+        let path = self.path(ours, reference, false)?;
+        let mut text = told(&format!("{what}{path}"), ours.pointer(&path), reference.pointer(&path));
+        if !path.is_empty() {
+            text.push_str(&format!("\n      in {}", shortened(&reference.to_string())));
+        }
+        Some(text)
+    }
+
+    /// The path to the first difference. `streaming`: this is an update of an answer that goes on.
+    fn path(&self, ours: &Value, reference: &Value, streaming: bool) -> Option<String> {
+        match (ours, reference) {
+            (Value::Object(a), Value::Object(b)) => {
+                let streaming = streaming || is_streaming_update(b);
+                let cut_off = streaming || self.is_cut_off(b);
+                all_keys(a, b).find_map(|key| match (a.get(key), b.get(key)) {
+                    (Some(a), Some(b)) if cut_off && is_arguments(key) && streams_as(a, b) => None,
+                    (Some(a), Some(b)) if key == "usage" && same_usage(a, b) => None,
+                    (Some(a), Some(b)) => below(key, self.path(a, b, streaming)),
+                    _ => Some(format!("/{key}")),
+                })
+            }
+            (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a
+                .iter()
+                .zip(b)
+                .enumerate()
+                .find_map(|(at, (a, b))| below(&at.to_string(), self.path(a, b, streaming))),
+            _ if same_leaf(ours, reference) => None,
+            _ => Some(String::new()),
+        }
+    }
+
+    /// Whether an object is a call that may have been cut off, or tells of one.
+    fn is_cut_off(&self, object: &Map<String, Value>) -> bool {
+        let id = object.get("toolCallId").or_else(|| object.get("id")).and_then(Value::as_str);
+        id.is_some_and(|id| self.cut_off.contains(id))
+    }
 }
 
-fn told(what: &str, path: &str, ours: Option<&Value>, reference: Option<&Value>) -> String {
-    let show =
-        |value: Option<&Value>| value.map_or("nothing".to_owned(), |value| shortened(&value.to_string()));
-    format!("{what}{path}\n      expected {}\n      got      {}", show(reference), show(ours))
+fn told(what: &str, ours: Option<&Value>, reference: Option<&Value>) -> String {
+    let show = |value: Option<&Value>| value.map_or("nothing".to_owned(), |value| shortened(&value.to_string()));
+    format!("{what}\n      expected {}\n      got      {}", show(reference), show(ours))
 }
 
 fn shortened(text: &str) -> String {
@@ -57,48 +108,12 @@ fn shortened(text: &str) -> String {
     }
 }
 
-struct Difference {
-    path: String,
-}
-
-/// How the arguments of calls are read here.
-#[derive(Clone, Copy, PartialEq)]
-enum Reading {
-    /// They are complete.
-    Whole,
-    /// They may have been cut off: only what is certain is shown.
-    Streaming,
-}
-
-/// Compares JSON values: the order of keys does not matter, numbers compare by value.
-fn difference(ours: &Value, reference: &Value, reading: Reading) -> Option<Difference> {
-    match (ours, reference) {
-        (Value::Object(a), Value::Object(b)) => {
-            let reading = if is_streaming(b) { Reading::Streaming } else { reading };
-            let cut_off = reading == Reading::Streaming && b.get("type") == Some(&json!("toolCall"));
-            keys(a, b).find_map(|key| match (a.get(key), b.get(key)) {
-                (Some(a), Some(b)) if key == "arguments" && cut_off && streams_as(a, b) => None,
-                (Some(a), Some(b)) => below(key, difference(a, b, reading)),
-                _ => Some(Difference { path: format!("/{key}") }),
-            })
-        }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a
-            .iter()
-            .zip(b)
-            .enumerate()
-            .find_map(|(at, (a, b))| below(&at.to_string(), difference(a, b, reading))),
-        _ if same_leaf(ours, reference) => None,
-        _ => Some(Difference { path: String::new() }),
-    }
-}
-
-/// All keys of two objects.
-fn keys<'a>(a: &'a Map<String, Value>, b: &'a Map<String, Value>) -> impl Iterator<Item = &'a String> {
+fn all_keys<'a>(a: &'a Map<String, Value>, b: &'a Map<String, Value>) -> impl Iterator<Item = &'a String> {
     b.keys().chain(a.keys().filter(|key| !b.contains_key(*key)))
 }
 
-fn below(key: &str, found: Option<Difference>) -> Option<Difference> {
-    found.map(|Difference { path }| Difference { path: format!("/{key}{path}") })
+fn below(key: &str, path: Option<String>) -> Option<String> {
+    path.map(|path| format!("/{key}{path}"))
 }
 
 fn same_leaf(a: &Value, b: &Value) -> bool {
@@ -108,30 +123,28 @@ fn same_leaf(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether two values are the same, numbers by value.
-pub(crate) fn same(a: &Value, b: &Value) -> bool {
-    difference(a, b, Reading::Whole).is_none()
+/// Counts that are not named are zero.
+fn same_usage(a: &Value, b: &Value) -> bool {
+    let read = |json: &Value| serde_json::from_value::<Usage>(json.clone()).ok();
+    read(a).is_some() && read(a) == read(b)
 }
 
-/// Whether an object is an update of an answer whose call goes on, or an answer that may have been cut off in a call.
-fn is_streaming(object: &Map<String, Value>) -> bool {
-    let text = |key: &str| object.get(key).and_then(Value::as_str);
-    match text("type") {
-        Some("message_update") => object["event"]["type"] != "toolcall_end",
-        _ => {
-            text("role") == Some("assistant")
-                && matches!(text("stopReason"), Some("error" | "aborted" | "length"))
-        }
-    }
+fn is_arguments(key: &str) -> bool {
+    matches!(key, "arguments" | "args")
+}
+
+fn is_streaming_update(event: &Map<String, Value>) -> bool {
+    event.get("type") == Some(&json!("message_update")) && event["event"]["type"] != "toolcall_end"
 }
 
 /// Whether arguments that stream may be shown like this, where the reference shows that.
 ///
 /// A number, a word or a key that is not certain yet is left out (one at most: the last); a string may be shown
-/// sooner, or with the blanks at its end.
+/// sooner, or with the blanks at its end; what is no object shows as an empty one.
 fn streams_as(ours: &Value, reference: &Value) -> bool {
     let waits = grows_into(ours, reference) && leaves(reference) == leaves(ours) + 1;
-    waits || grows_into(reference, ours)
+    let is_none = !reference.is_object() && *ours == json!({});
+    waits || is_none || grows_into(reference, ours)
 }
 
 /// Whether `less` can become `more` as text goes on.

@@ -218,9 +218,15 @@ fn check_queues(trace: &Trace, ledger: &Ledger) -> Result<(), String> {
             return Err(format!("a queued message is there twice: {message}"));
         };
         ensure(times >= delivered, "a queued message is lost")?;
-        ensure(times <= delivered + count(&ledger.given, message), "a queued message was told twice")?;
+        let twice = times > delivered + count(&ledger.given, message);
+        ensure(!twice || is_blank_system(message), "a queued message was told twice")?;
     }
     Ok(())
+}
+
+/// Whether a message looks like the declarations that the loop itself makes.
+fn is_blank_system(message: &Value) -> bool {
+    message["role"] == "system" && message["content"] == "" && message.get("sections").is_none()
 }
 
 /// A message without the declarations that are put into it when it is written.

@@ -78,6 +78,9 @@ impl Record {
     fn parse(text: &str) -> Self {
         let mut record: Self = parse(text);
         record.trace.unpack(record.scenario.api);
+        if record.has_tag("run_failure") {
+            record.trace.list_what_failed_runs_added();
+        }
         record
     }
 
@@ -133,6 +136,22 @@ impl Trace {
         }
         for holder in self.calls.iter_mut().chain(&mut self.end) {
             holder.get_mut("messages").into_iter().for_each(|value| unpool(value, &pool));
+        }
+    }
+}
+
+impl Trace {
+    /// When a run failed, the reference's `agent_end` lists the substitute answer alone: a known fault. It is to list
+    /// what the run added.
+    fn list_what_failed_runs_added(&mut self) {
+        let mut added = Vec::new();
+        for event in &mut self.events {
+            match event["type"].as_str() {
+                Some("agent_start") => added.clear(),
+                Some("message_end") => added.push(event["message"].clone()),
+                Some("agent_end") => event["messages"] = added.clone().into(),
+                _ => {}
+            }
         }
     }
 }
