@@ -132,6 +132,8 @@ impl<M: CustomMessage> Batch<M> {
             }
         };
         if !self.hooks.is_empty() {
+            // A hook looks at a call that has told everything: the consumer has had its updates.
+            self.updates.told().await;
             self.ask_after_hooks(&call, &mut output).await;
         }
         Arc::new(self.result(raw, output, duration, nested.record()))

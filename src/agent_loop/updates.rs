@@ -1,8 +1,9 @@
 //! The updates of a batch's running calls, on their way to the loop.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Context;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use futures_util::task::AtomicWaker;
 
@@ -15,21 +16,40 @@ pub(crate) type Update = (Arc<ToolCall>, Arc<ToolOutput>);
 /// A queue of updates. Calls may push from any thread; the loop, which alone emits, takes them in order.
 #[derive(Default)]
 pub(crate) struct Updates {
-    queue: Mutex<VecDeque<Update>>,
+    queue: Mutex<Queue>,
     taker: AtomicWaker,
 }
 
+#[derive(Default)]
+struct Queue {
+    updates: VecDeque<Update>,
+    /// Whether the one that was taken last may still be on its way to the consumer.
+    telling: bool,
+    /// Calls that wait until all is told.
+    waiting: Vec<Waker>,
+}
+
 impl Updates {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // No foreign code runs under the lock, so it cannot be left half-changed.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn push(&self, call: &Arc<ToolCall>, partial: ToolOutput) {
-        self.queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push_back((call.clone(), Arc::new(partial)));
+        self.queue().updates.push_back((call.clone(), Arc::new(partial)));
         self.taker.wake();
     }
 
+    /// The next update. Whoever asks has told the one before.
     pub(crate) fn pop(&self) -> Option<Update> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        let mut queue = self.queue();
+        let update = queue.updates.pop_front();
+        queue.telling = update.is_some();
+        let waiting = if queue.telling { Vec::new() } else { std::mem::take(&mut queue.waiting) };
+        drop(queue);
+        // Wakers run foreign code: not under the lock.
+        waiting.into_iter().for_each(Waker::wake);
+        update
     }
 
     /// The next update, or a wake-up when there is one.
@@ -39,5 +59,18 @@ impl Updates {
             // One may have come between the look and the registration.
             self.pop()
         })
+    }
+
+    /// Waits until every update that was pushed is told: who comes after it, has seen them.
+    pub(crate) async fn told(&self) {
+        poll_fn(|cx| {
+            let mut queue = self.queue();
+            if queue.updates.is_empty() && !queue.telling {
+                return Poll::Ready(());
+            }
+            queue.waiting.push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 }

@@ -1,0 +1,101 @@
+//! Replays the reference traces and compares.
+//!
+//! The data lies beside this file; `TURNSTATE_CONFORMANCE_DIR` names another directory of the same layout. Each mismatch
+//! is named, and at the end stands one line for each kind: `conformance: KIND: P of N, excused K`.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod compare;
+mod excuse;
+mod executor;
+mod grammar;
+mod play;
+mod record;
+mod script;
+mod shape;
+mod stage;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use record::Record;
+
+#[test]
+fn the_reference_traces_agree() {
+    let dir = record::data_dir();
+    let mut report = Report::default();
+    report.records("cases", record::cases(&dir));
+    report.records("random", record::random(&dir));
+    report.print();
+    assert!(report.is_good(), "the traces differ");
+}
+
+/// What came out, kind by kind.
+#[derive(Default)]
+struct Report {
+    kinds: Vec<Kind>,
+    mismatches: String,
+    /// How many records each rule excuses.
+    rules: BTreeMap<&'static str, usize>,
+    /// Records that agree although a rule excuses them: the rule may be too wide.
+    needless: Vec<String>,
+}
+
+struct Kind {
+    name: String,
+    passed: usize,
+    total: usize,
+    excused: usize,
+}
+
+impl Report {
+    fn records(&mut self, name: &str, records: Vec<Record>) {
+        let mut kind = Kind { name: name.to_owned(), passed: 0, total: 0, excused: 0 };
+        for record in records {
+            self.record(&mut kind, &record);
+        }
+        self.kinds.push(kind);
+    }
+
+    fn record(&mut self, kind: &mut Kind, record: &Record) {
+        let played = play::play(&record.scenario, play::Way::Run);
+        let excused = excuse::excuse(record);
+        let broken = grammar::check(&played.trace, &played.ledger).err();
+        let differs = compare::first_difference(&played.trace, &record.trace);
+        match excused {
+            Some(rule) => {
+                kind.excused += 1;
+                *self.rules.entry(rule).or_default() += 1;
+                if differs.is_none() {
+                    self.needless.push(format!("{} ({rule})", record.name));
+                }
+            }
+            None => kind.total += 1,
+        }
+        match (broken, differs, excused) {
+            (Some(broken), ..) => self.mismatch(&record.name, &format!("an invariant is broken: {broken}")),
+            (None, Some(differs), None) => self.mismatch(&record.name, &differs),
+            (None, ..) => kind.passed += usize::from(excused.is_none()),
+        }
+    }
+
+    fn mismatch(&mut self, name: &str, what: &str) {
+        let _ = writeln!(self.mismatches, "  {name}: {what}");
+    }
+
+    fn print(&self) {
+        print!("{}", self.mismatches);
+        for needless in &self.needless {
+            println!("excused, though it agrees: {needless}");
+        }
+        for (rule, count) in &self.rules {
+            println!("excused by rule: {rule}: {count}");
+        }
+        for Kind { name, passed, total, excused } in &self.kinds {
+            println!("conformance: {name}: {passed} of {total}, excused {excused}");
+        }
+    }
+
+    fn is_good(&self) -> bool {
+        self.mismatches.is_empty()
+    }
+}
