@@ -13,6 +13,7 @@ pub mod run;
 mod state;
 pub mod tool;
 pub mod transcript;
+mod waiters;
 
 #[doc(hidden)]
 #[path = "private.rs"]
