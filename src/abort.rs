@@ -74,6 +74,12 @@ impl AbortSignal {
         Wait::new(self.clone(), Phase::Delivered)
     }
 
+    /// Whether both are clones of one signal.
+    #[must_use]
+    pub fn same_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// How many futures wait for the signal now: to see that none is left behind.
     #[must_use]
     pub fn waiters(&self) -> usize {
