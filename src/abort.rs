@@ -8,9 +8,11 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
+
+use crate::waiters::Waiters;
 
 const RAISED: u8 = 1;
 const DELIVERED: u8 = 2;
@@ -74,10 +76,16 @@ impl AbortSignal {
         Wait::new(self.clone(), Phase::Delivered)
     }
 
+    /// Whether both are clones of one signal.
+    #[must_use]
+    pub fn same_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// How many futures wait for the signal now: to see that none is left behind.
     #[must_use]
     pub fn waiters(&self) -> usize {
-        self.0.waiting.lock().count() + self.0.driving.lock().count()
+        self.0.waiting.count() + self.0.driving.count()
     }
 }
 
@@ -141,7 +149,7 @@ impl Future for Wait {
         if self.is_over() {
             return Poll::Ready(());
         }
-        let slot = self.waiters().lock().register(self.slot, cx.waker());
+        let slot = self.waiters().register(self.slot, cx.waker());
         self.slot = Some(slot);
         // The signal may have come between the first look and the registration.
         if self.is_over() { Poll::Ready(()) } else { Poll::Pending }
@@ -151,68 +159,17 @@ impl Future for Wait {
 impl Drop for Wait {
     fn drop(&mut self) {
         if let Some(slot) = self.slot {
-            self.waiters().lock().free(slot);
+            self.waiters().free(slot);
         }
-    }
-}
-
-/// Wakers in slots, so that one that goes away is found at once.
-#[derive(Default)]
-struct Waiters(Mutex<Slots>);
-
-#[derive(Default)]
-struct Slots {
-    wakers: Vec<Option<Waker>>,
-    free: Vec<usize>,
-}
-
-impl Waiters {
-    fn lock(&self) -> MutexGuard<'_, Slots> {
-        // A waker that panicked while being dropped leaves the slots as they were: still good.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wake_all(&self) {
-        // Wakers run foreign code: not under the lock.
-        let wakers: Vec<Waker> = self.lock().wakers.iter_mut().filter_map(Option::take).collect();
-        wakers.into_iter().for_each(Waker::wake);
-    }
-}
-
-impl Slots {
-    fn register(&mut self, slot: Option<usize>, waker: &Waker) -> usize {
-        let slot = slot.or_else(|| self.free.pop()).unwrap_or_else(|| {
-            self.wakers.push(None);
-            self.wakers.len() - 1
-        });
-        if let Some(place) = self.wakers.get_mut(slot) {
-            match place {
-                Some(known) => known.clone_from(waker),
-                None => *place = Some(waker.clone()),
-            }
-        }
-        slot
-    }
-
-    fn free(&mut self, slot: usize) {
-        if let Some(place) = self.wakers.get_mut(slot) {
-            *place = None;
-            self.free.push(slot);
-        }
-        if self.free.len() == self.wakers.len() {
-            // Nobody waits: a crowd that once waited leaves no memory behind.
-            *self = Self::default();
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.wakers.len() - self.free.len()
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::sync::Mutex;
+    use std::task::Waker;
+
     use futures::FutureExt;
 
     use super::*;
@@ -239,7 +196,6 @@ mod tests {
         assert_eq!(signal.waiters(), 10_000);
         drop(all);
         assert_eq!(signal.waiters(), 0);
-        assert_eq!(signal.0.waiting.lock().wakers.capacity(), 0);
     }
 
     #[test]

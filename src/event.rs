@@ -265,9 +265,22 @@ pub struct Outcome<M = NoCustom> {
     pub added: Transcript<M>,
     /// What its answers used and cost, added up. What tools used by themselves is not in it.
     pub usage: Usage,
+    /// The events that nobody was given, in order: those that closed a run which was cancelled or dropped, and the one
+    /// whose listeners were interrupted by it. A host that stores what it is told stores these as well.
+    pub unseen: Vec<AgentEvent<M>>,
 }
 
 impl<M> Outcome<M> {
+    /// The outcome of a run that did nothing.
+    pub(crate) fn none() -> Self {
+        Self {
+            ending: Ending::Aborted,
+            added: Transcript::new(),
+            usage: Usage::default(),
+            unseen: Vec::new(),
+        }
+    }
+
     /// Whether the run ended as it should: not aborted, not failed.
     #[must_use]
     pub fn is_success(&self) -> bool {
@@ -278,7 +291,12 @@ impl<M> Outcome<M> {
 /// By hand, since the messages are shared: `M` itself need not be `Clone`.
 impl<M> Clone for Outcome<M> {
     fn clone(&self) -> Self {
-        Self { ending: self.ending.clone(), added: self.added.clone(), usage: self.usage }
+        Self {
+            ending: self.ending.clone(),
+            added: self.added.clone(),
+            usage: self.usage,
+            unseen: self.unseen.clone(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A typed, runtime-agnostic agent loop.
 
 mod abort;
+pub mod agent;
 mod agent_loop;
 mod async_fn;
 mod clock;
@@ -19,12 +20,14 @@ mod state;
 pub mod testing;
 pub mod tool;
 pub mod transcript;
+mod waiters;
 
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 
 pub use abort::{AbortSignal, Aborted};
+pub use agent::{Agent, Busy};
 pub use agent_loop::{
     AgentLoop, LoopConfig, MessageSource, NoMessages, NothingToResume, Spawner, Tools, agent_loop,
     agent_loop_resume,

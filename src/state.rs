@@ -12,6 +12,9 @@ use crate::tool::ToolResult;
 use crate::transcript::{Replay, Transcript};
 
 /// What a run knows at each moment. It is the fold of the run's events, and exact at every one of them.
+///
+/// A clone is a snapshot: it shares the messages, and copies the answer that streams. While it is held, the next
+/// message that the run adds costs one copy of the transcript's pointers (16 bytes a message), once for each snapshot.
 #[derive(Debug)]
 pub struct State<M = NoCustom> {
     transcript: Transcript<M>,
@@ -44,7 +47,7 @@ pub(crate) enum Progress {
 }
 
 /// What the open turn has so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Turn {
     /// Its finished answer.
     pub(crate) answer: Option<Arc<AssistantMessage>>,
@@ -54,8 +57,18 @@ pub(crate) struct Turn {
     pub(crate) results: Vec<Arc<ToolResultMessage>>,
 }
 
+/// By hand, since messages are shared: `M` itself need not be `Clone`.
+impl<M> Clone for Open<M> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Answer(partial) => Self::Answer(partial.clone()),
+            Self::Message(message) => Self::Message(message.clone()),
+        }
+    }
+}
+
 /// The calls that are taken up and not ended. Ids repeat in the wild, so a call is known by its place in memory.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Running(HashMap<usize, Arc<ToolCall>>);
 
 impl Running {
@@ -185,7 +198,42 @@ impl<M> State<M> {
 
     /// Notes how the run ends, just before `agent_end` is reduced.
     pub(crate) fn end(&mut self, ending: Ending) {
-        self.outcome = Some(Outcome { ending, added: self.added.clone(), usage: self.usage });
+        self.outcome =
+            Some(Outcome { ending, added: self.added.clone(), usage: self.usage, unseen: Vec::new() });
+    }
+
+    /// How the last run ended, to be completed by those who know more.
+    pub(crate) fn outcome_mut(&mut self) -> Option<&mut Outcome<M>> {
+        self.outcome.as_mut()
+    }
+
+    pub(crate) fn set_outcome(&mut self, outcome: Outcome<M>) {
+        self.outcome = Some(outcome);
+    }
+
+    /// A copy whose transcript is a list of its own: neither copies the other's list when it goes on.
+    pub(crate) fn detached(&self) -> Self {
+        let mut copy = self.clone();
+        copy.transcript = self.transcript.iter().cloned().collect();
+        copy
+    }
+
+    /// Takes over an event that `told` has just taken over: a second fold, for those who cannot borrow the first.
+    pub(crate) fn follow(&mut self, event: &AgentEvent<M>, told: &Self) {
+        if let AgentEvent::AgentEnd { .. } = event {
+            self.outcome = told.outcome.clone();
+        }
+        self.reduce(event);
+        match (event, told.partial()) {
+            (AgentEvent::MessageStart { .. }, Some(partial)) => self.open_answer(partial.clone()),
+            (AgentEvent::MessageUpdate { delta }, Some(partial)) => {
+                let grown = self.partial_mut().is_some_and(|grown| grown.apply(delta).is_ok());
+                if !grown {
+                    self.open_answer(partial.clone());
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Takes over one event. A growing answer is grown by the driver itself, before its update is told.
@@ -237,6 +285,23 @@ impl<M> State<M> {
             }
             (AgentMessage::ToolResult(result), Some(turn)) => turn.results.push(result.clone()),
             _ => {}
+        }
+    }
+}
+
+/// By hand, since messages are shared: `M` itself need not be `Clone`.
+impl<M> Clone for State<M> {
+    fn clone(&self) -> Self {
+        Self {
+            transcript: self.transcript.clone(),
+            added: self.added.clone(),
+            usage: self.usage,
+            open: self.open.clone(),
+            running: self.running.clone(),
+            turn: self.turn.clone(),
+            progress: self.progress,
+            error: self.error.clone(),
+            outcome: self.outcome.clone(),
         }
     }
 }

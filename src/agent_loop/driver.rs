@@ -26,7 +26,7 @@ use super::{Entry, run};
 use crate::abort::{AbortSignal, Wait};
 use crate::clock::Clock;
 use crate::error_text::panic_text;
-use crate::event::{AgentEvent, Ending};
+use crate::event::{AgentEvent, Ending, Outcome};
 use crate::message::{AssistantMessage, CustomMessage, NoCustom, StopReason};
 use crate::model::{Delta, Done, Failure, PartialMessage};
 use crate::state::{Open, State};
@@ -60,6 +60,8 @@ pub struct AgentLoop<M: CustomMessage = NoCustom> {
     clock: Arc<dyn Clock>,
     source: Arc<dyn MessageSource<M>>,
     memory: Option<Memory<M>>,
+    /// Why the run is to fail before the loop is polled again.
+    failing: Option<Box<Failure>>,
     /// Only its drop counts.
     _hand_back: HandBack<M>,
 }
@@ -119,6 +121,7 @@ impl<M: CustomMessage> AgentLoop<M> {
             clock,
             source,
             memory: None,
+            failing: None,
         }
     }
 
@@ -158,7 +161,21 @@ impl<M: CustomMessage> AgentLoop<M> {
         while let Some(event) = self.tell_next() {
             missed.push(event);
         }
+        if let (false, Some(outcome)) = (missed.is_empty(), self.state.outcome_mut()) {
+            outcome.unseen.clone_from(&missed);
+        }
         missed
+    }
+
+    /// Ends the run as failed, for a reason outside of the loop: everything in flight is dropped, and the next events
+    /// are those that close the run. A run that is over stays as it is, but for its outcome.
+    pub(crate) fn fail(&mut self, message: String) {
+        match self.state.outcome_mut() {
+            Some(Outcome { ending: Ending::Aborted | Ending::Failed { .. }, .. }) => {}
+            Some(outcome) => outcome.ending = Ending::Failed { message },
+            None if self.failing.is_some() => {}
+            None => self.failing = Some(Box::new(self.failure(message))),
+        }
     }
 
     /// The state and the memory of a loop that is over.
@@ -171,6 +188,10 @@ impl<M: CustomMessage> AgentLoop<M> {
         loop {
             if let Some(event) = self.tell_next() {
                 return Poll::Ready(Some(event));
+            }
+            if let (Some(failure), Stage::Loop(_)) = (self.failing.take(), &self.stage) {
+                self.break_off(*failure);
+                continue;
             }
             let polled = match (&self.answering, &self.stage) {
                 (Some(_), _) => self.poll_answer(cx),
@@ -345,12 +366,18 @@ impl<M: CustomMessage> AgentLoop<M> {
 
     /// Drops the stream, tells the end of the answer, and lays the answer down for the loop.
     fn end_answer(&mut self, message: Arc<AssistantMessage>) {
-        let started = self.answering.take().is_some_and(|answering| answering.started);
-        if !started {
+        if !self.drop_stream() {
             self.upcoming.push_back(AgentEvent::MessageStart { message: message.clone().into() });
         }
         self.upcoming.push_back(AgentEvent::MessageEnd { message: message.clone().into() });
         self.desk.lay_down(message);
+    }
+
+    /// Drops the stream, and says whether the answer's start was told.
+    fn drop_stream(&mut self) -> bool {
+        let Some(Answering { asking, started }) = self.answering.take() else { return false };
+        drop_foreign(asking);
+        started
     }
 
     /// A panic counts as an abort if the run was aborted.
@@ -365,9 +392,8 @@ impl<M: CustomMessage> AgentLoop<M> {
             _ => Ending::Failed { message: failure.message.clone() },
         };
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
-        // Dropping tools and hooks runs foreign code.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(stage)));
-        let started = self.answering.take().is_some_and(|answering| answering.started);
+        drop_foreign(stage);
+        let started = self.drop_stream();
         let partial = self.state.take_partial();
         if self.state.is_running() {
             self.close(failure, partial, started);
@@ -393,6 +419,11 @@ impl<M: CustomMessage> AgentLoop<M> {
         let events = closing.events(&self.state, partial, unwritten);
         self.upcoming.extend(events);
     }
+}
+
+/// Drops what a host gave. Its drop is foreign code: a panic there ends nothing but itself.
+pub(crate) fn drop_foreign<T>(foreign: T) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(foreign)));
 }
 
 const ENDED_EARLY: &str = "the model's stream ended without a terminal delta";

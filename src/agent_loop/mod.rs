@@ -11,6 +11,7 @@ mod closing;
 mod config;
 mod desk;
 mod driver;
+mod inside;
 mod schedule;
 mod spine;
 mod unless_aborted;
@@ -20,6 +21,8 @@ mod updates;
 pub(crate) use call::{Batch, Prepared};
 pub use config::{LoopConfig, MessageSource, NoMessages, Spawner, Tools};
 pub use driver::AgentLoop;
+pub(crate) use driver::drop_foreign;
+pub(crate) use inside::{inside, is_inside};
 pub(crate) use spine::Memory;
 
 use thiserror::Error;

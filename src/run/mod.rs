@@ -189,6 +189,25 @@ impl<M: CustomMessage> Run<Idle, M> {
         Self { config, hub, data: IdleData { state: State::idle(transcript), memory: None } }
     }
 
+    pub(crate) fn config(&self) -> &LoopConfig<M> {
+        &self.config
+    }
+
+    pub(crate) fn replace_config(&mut self, config: LoopConfig<M>) -> LoopConfig<M> {
+        std::mem::replace(&mut self.config, config)
+    }
+
+    /// What `resume` would say. Nothing is taken from the queues.
+    pub(crate) fn check_resume(&self) -> Result<(), NothingToResume> {
+        let tail = Tail::of(self.transcript());
+        if tail.takes_queued() && self.handle().has_queued() { Ok(()) } else { NothingToResume::check(tail) }
+    }
+
+    /// How the last run ended, to be completed by those who know more.
+    pub(crate) fn outcome_mut(&mut self) -> Option<&mut Outcome<M>> {
+        self.data.state.outcome_mut()
+    }
+
     fn enter(self, entry: Entry<M>) -> Run<Streaming, M> {
         let Self { config, hub, data: IdleData { state, memory } } = self;
         let abort = AbortSignal::new();
@@ -202,7 +221,7 @@ impl<M: CustomMessage> Run<Idle, M> {
     #[allow(clippy::result_large_err, reason = "the error is the run itself, given back")]
     fn resume_idle(self) -> Result<Run<Streaming, M>, ResumeError<M>> {
         let tail = Tail::of(self.transcript());
-        if matches!(tail, Tail::Answered | Tail::Failed | Tail::OpenCalls) {
+        if tail.takes_queued() {
             let queued = [QueueKind::Steering, QueueKind::FollowUp]
                 .into_iter()
                 .map(|kind| self.hub.queues.drain(kind))
@@ -372,6 +391,11 @@ impl<M: CustomMessage> Run<Streaming, M> {
     /// hosts that store events.
     pub fn cancel_with_events(self) -> (Run<Idle, M>, Vec<AgentEvent<M>>) {
         self.into_idle()
+    }
+
+    /// Ends the run as failed, for a reason outside of it: the next events close it.
+    pub(crate) fn fail(&mut self, message: String) {
+        self.data.fail(message);
     }
 
     fn into_idle(self) -> (Run<Idle, M>, Vec<AgentEvent<M>>) {

@@ -38,6 +38,11 @@ impl Tail {
             Some(_) => Self::Open,
         }
     }
+
+    /// Whether a run that resumes here takes queued messages as its prompt.
+    pub(crate) fn takes_queued(self) -> bool {
+        matches!(self, Self::Answered | Self::Failed | Self::OpenCalls)
+    }
 }
 
 /// The calls that have no result yet, in the order of the answer: those of the last usable answer, whatever stands

@@ -1,0 +1,170 @@
+//! Listeners: what is told of a shared agent's runs.
+
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::slot::Shared;
+use crate::abort::AbortSignal;
+use crate::async_fn::SendAsyncFn2;
+use crate::error_text::panic_text;
+use crate::event::AgentEvent;
+use crate::hook::HookClosure;
+use crate::message::{CustomMessage, NoCustom};
+use crate::state::State;
+
+/// What a listener sees beside the event. Cheap to copy.
+#[non_exhaustive]
+pub struct ListenerContext<'a, M = NoCustom> {
+    /// What the run knows at this event, exactly.
+    pub state: &'a State<M>,
+    /// The run's abort signal. A listener that may wait long looks at it: the run waits for its listeners also after
+    /// an abort.
+    pub abort: &'a AbortSignal,
+}
+
+impl<M> Clone for ListenerContext<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for ListenerContext<'_, M> {}
+
+impl<M> fmt::Debug for ListenerContext<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListenerContext")
+            .field("messages", &self.state.transcript().len())
+            .field("abort", self.abort)
+            .finish()
+    }
+}
+
+/// A listener, as an object.
+trait Listener<M>: Send + Sync {
+    fn hear<'a>(&'a self, event: &'a AgentEvent<M>, cx: ListenerContext<'a, M>) -> BoxFuture<'a, ()>;
+}
+
+struct ListenerFn<F>(F);
+
+impl<M: CustomMessage, F: HookClosure> Listener<M> for ListenerFn<F>
+where
+    F: for<'a> SendAsyncFn2<&'a AgentEvent<M>, ListenerContext<'a, M>, ()>,
+{
+    fn hear<'a>(&'a self, event: &'a AgentEvent<M>, cx: ListenerContext<'a, M>) -> BoxFuture<'a, ()> {
+        // Called inside the future, so that a panic of the call is caught where that of the future is.
+        Box::pin(async move { (self.0.clone())(event, cx).await })
+    }
+}
+
+/// A listener in the list.
+struct Subscribed<M> {
+    listener: Box<dyn Listener<M>>,
+    /// Another listener of the same event may have unsubscribed it.
+    gone: AtomicBool,
+}
+
+/// The listeners of an agent, in order of registration. The list is copied when it changes, never while it is read.
+pub(super) struct Listeners<M>(Mutex<Arc<Vec<Arc<Subscribed<M>>>>>);
+
+impl<M> Default for Listeners<M> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<M> Listeners<M> {
+    fn lock(&self) -> MutexGuard<'_, Arc<Vec<Arc<Subscribed<M>>>>> {
+        // No foreign code runs under the lock, so it cannot be left half-changed.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn list(&self) -> Arc<Vec<Arc<Subscribed<M>>>> {
+        self.lock().clone()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn add(&self, listener: Box<dyn Listener<M>>) -> Weak<Subscribed<M>> {
+        let subscribed = Arc::new(Subscribed { listener, gone: AtomicBool::new(false) });
+        let weak = Arc::downgrade(&subscribed);
+        Arc::make_mut(&mut self.lock()).push(subscribed);
+        weak
+    }
+
+    fn remove(&self, subscribed: &Arc<Subscribed<M>>) {
+        subscribed.gone.store(true, Ordering::Release);
+        let mut list = self.lock();
+        if let Some(at) = list.iter().position(|known| Arc::ptr_eq(known, subscribed)) {
+            // The caller holds it too: a listener's captures are not dropped under the lock.
+            Arc::make_mut(&mut list).remove(at);
+        }
+    }
+
+    /// Tells an event to one listener after the other, and gives the text of the first panic. One that panics keeps
+    /// nobody else from hearing it.
+    pub(super) async fn tell(&self, event: &AgentEvent<M>, cx: ListenerContext<'_, M>) -> Option<String> {
+        let mut panicked = None;
+        for subscribed in self.list().iter() {
+            if subscribed.gone.load(Ordering::Acquire) {
+                continue;
+            }
+            if let Err(panic) = AssertUnwindSafe(subscribed.listener.hear(event, cx)).catch_unwind().await {
+                panicked.get_or_insert_with(|| panic_text(&*panic));
+            }
+        }
+        panicked
+    }
+}
+
+/// Keeps a listener subscribed. Dropping it unsubscribes the listener.
+#[must_use = "dropping a subscription unsubscribes its listener: hold it, or `keep` it as long as the agent lives"]
+pub struct Subscription<M: CustomMessage = NoCustom> {
+    agent: Weak<Shared<M>>,
+    subscribed: Weak<Subscribed<M>>,
+}
+
+impl<M: CustomMessage> Subscription<M> {
+    pub(super) fn new<F>(agent: &Arc<Shared<M>>, listener: F) -> Self
+    where
+        F: for<'a> SendAsyncFn2<&'a AgentEvent<M>, ListenerContext<'a, M>, ()> + HookClosure,
+    {
+        let subscribed = agent.listeners.add(Box::new(ListenerFn(listener)));
+        Self { agent: Arc::downgrade(agent), subscribed }
+    }
+
+    /// Unsubscribes the listener: it hears no further event. One that it is hearing now, it hears to the end.
+    pub fn unsubscribe(self) {
+        drop(self);
+    }
+
+    /// Keeps the listener subscribed as long as the agent lives.
+    pub fn keep(mut self) {
+        self.subscribed = Weak::new();
+    }
+}
+
+impl<M: CustomMessage> Drop for Subscription<M> {
+    fn drop(&mut self) {
+        if let (Some(agent), Some(subscribed)) = (self.agent.upgrade(), self.subscribed.upgrade()) {
+            agent.listeners.remove(&subscribed);
+        }
+    }
+}
+
+impl<M: CustomMessage> fmt::Debug for Subscription<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_subscribed = self.subscribed.strong_count() > 0;
+        f.debug_struct("Subscription").field("is_subscribed", &is_subscribed).finish_non_exhaustive()
+    }
+}

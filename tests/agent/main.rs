@@ -1,0 +1,5 @@
+//! The shared agent, the spawner and the ready-made hooks, through the public surface.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod prompts;
+mod support;

@@ -1,0 +1,220 @@
+//! A scripted model, gates, and ways to poll by hand.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use futures::stream::{self, BoxStream, StreamExt};
+use futures::{FutureExt, task::noop_waker_ref};
+use std::task::{Context, Poll};
+use turnstate::agent::Subscription;
+use turnstate::message::{AgentMessage, CustomMessage, StopReason};
+use turnstate::model::{Delta, Request, StreamFn};
+use turnstate::tool::{AgentTool, NoArgs, tool_fn};
+use turnstate::transcript::Transcript;
+use turnstate::{AbortSignal, Agent, Idle, Run};
+
+/// A latch: who waits at it passes once it is open.
+#[derive(Clone, Default)]
+pub(crate) struct Gate(AbortSignal);
+
+impl Gate {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn open(&self) {
+        self.0.abort();
+    }
+
+    pub async fn pass(&self) {
+        self.0.aborted().await;
+    }
+}
+
+/// One step of a scripted answer.
+#[derive(Clone)]
+pub(crate) enum Step {
+    Say(Delta),
+    Wait(Gate),
+    Panic(&'static str),
+}
+
+/// A model that gives its answers in order, and then says `(no more answers)`.
+#[derive(Clone, Default)]
+pub(crate) struct Model {
+    answers: Arc<Mutex<VecDeque<Vec<Step>>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Model {
+    pub(crate) fn new(answers: impl IntoIterator<Item = Vec<Step>>) -> Self {
+        Self { answers: Arc::new(Mutex::new(answers.into_iter().collect())), requests: Arc::default() }
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+impl StreamFn for Model {
+    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+        self.requests.lock().unwrap().push(request);
+        let steps = self.answers.lock().unwrap().pop_front().unwrap_or_else(|| text("(no more answers)"));
+        stream::iter(steps)
+            .filter_map(async |step| match step {
+                Step::Say(delta) => Some(delta),
+                Step::Wait(gate) => {
+                    gate.pass().await;
+                    None
+                }
+                Step::Panic(text) => panic!("{text}"),
+            })
+            .boxed()
+    }
+}
+
+fn say(deltas: Vec<Delta>) -> Vec<Step> {
+    deltas.into_iter().map(Step::Say).collect()
+}
+
+/// An answer of one text block in one piece.
+pub(crate) fn text(text: &str) -> Vec<Step> {
+    say(vec![
+        Delta::Start,
+        Delta::TextStart { index: 0 },
+        Delta::text(0, text),
+        Delta::TextEnd { index: 0, signature: None },
+        Delta::done(StopReason::Stop),
+    ])
+}
+
+/// A text that stops half-way at a gate.
+pub(crate) fn text_until(before: &str, gate: &Gate, after: &str) -> Vec<Step> {
+    let mut steps = say(vec![Delta::Start, Delta::TextStart { index: 0 }, Delta::text(0, before)]);
+    steps.push(Step::Wait(gate.clone()));
+    steps.extend(say(vec![
+        Delta::text(0, after),
+        Delta::TextEnd { index: 0, signature: None },
+        Delta::done(StopReason::Stop),
+    ]));
+    steps
+}
+
+/// An answer of tool calls: id, tool, arguments.
+pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Vec<Step> {
+    let mut deltas = vec![Delta::Start];
+    for (index, (id, name, arguments)) in (0..).zip(calls) {
+        deltas.push(Delta::tool_call_start(index, *id, *name));
+        deltas.push(Delta::tool_call(index, *arguments));
+        deltas.push(Delta::ToolCallEnd { index, call: None });
+    }
+    deltas.push(Delta::done(StopReason::ToolUse));
+    say(deltas)
+}
+
+/// An answer of one call without arguments.
+pub(crate) fn call(id: &str, name: &str) -> Vec<Step> {
+    calls(&[(id, name, "{}")])
+}
+
+/// A tool that answers at once.
+pub(crate) fn quick(name: &'static str) -> AgentTool {
+    tool_fn(name, "Answers at once.", async move |_: NoArgs, _| Ok(format!("{name} done")))
+}
+
+/// A tool that waits at a gate.
+pub(crate) fn gated(name: &'static str, gate: &Gate) -> AgentTool {
+    let gate = gate.clone();
+    tool_fn(name, "Waits.", async move |_: NoArgs, _| {
+        gate.pass().await;
+        Ok(format!("{name} done"))
+    })
+}
+
+pub(crate) fn agent(answers: impl IntoIterator<Item = Vec<Step>>) -> Agent {
+    Agent::new(run(answers))
+}
+
+pub(crate) fn run(answers: impl IntoIterator<Item = Vec<Step>>) -> Run<Idle> {
+    Run::builder(Model::new(answers)).build()
+}
+
+/// What happened, in short: kinds of events, and whatever else a test notes.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn note(&self, what: impl Into<String>) {
+        self.0.lock().unwrap().push(what.into());
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    pub(crate) fn count(&self, what: &str) -> usize {
+        self.0.lock().unwrap().iter().filter(|noted| *noted == what).count()
+    }
+
+    /// Notes the kinds of an agent's events.
+    pub(crate) fn listen<M: CustomMessage>(&self, agent: &Agent<M>) -> Subscription<M> {
+        let log = self.clone();
+        agent.subscribe(async move |event, _| log.note(event.kind()))
+    }
+}
+
+/// Polls a future until it is ready, or nothing wakes it any more.
+pub(crate) fn settle<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    struct Flag(std::sync::atomic::AtomicBool);
+    impl std::task::Wake for Flag {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, std::sync::atomic::Ordering::SeqCst);
+        }
+    }
+    let flag = Arc::new(Flag(true.into()));
+    let waker = flag.clone().into();
+    let mut cx = Context::from_waker(&waker);
+    while flag.0.swap(false, std::sync::atomic::Ordering::SeqCst) {
+        if let Poll::Ready(output) = Pin::new(&mut *future).poll(&mut cx) {
+            return Some(output);
+        }
+    }
+    None
+}
+
+/// The roles of a transcript, with the text of each message.
+pub(crate) fn texts<M: CustomMessage>(transcript: &Transcript<M>) -> Vec<String> {
+    transcript.iter().map(line).collect()
+}
+
+fn line<M: CustomMessage>(message: &AgentMessage<M>) -> String {
+    let (name, texts) = match message {
+        AgentMessage::System(_) => ("system", vec![]),
+        AgentMessage::User(user) => ("user", user.content.texts().collect()),
+        AgentMessage::Assistant(answer) => {
+            let name = match answer.stop_reason {
+                StopReason::Error => "failed",
+                StopReason::Aborted => "aborted",
+                _ => "assistant",
+            };
+            let mut texts: Vec<&str> = answer.texts().collect();
+            texts.extend(answer.error_message.as_deref());
+            texts.extend(answer.tool_calls().map(|call| call.id.as_str()));
+            (name, texts)
+        }
+        AgentMessage::ToolResult(result) => ("result", result.texts().collect()),
+        AgentMessage::Custom(_) => ("custom", vec![]),
+    };
+    format!("{name}: {}", texts.join(" | "))
+}
+
+/// Polls once, with a waker that does nothing.
+pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    future.poll_unpin(&mut Context::from_waker(noop_waker_ref()))
+}
