@@ -395,7 +395,7 @@ impl<M: CustomMessage> Run<Streaming, M> {
 
     /// Ends the run as failed, for a reason outside of it: the next events close it.
     pub(crate) fn fail(&mut self, message: String) {
-        self.data.fail(message);
+        self.data.driver.fail(message);
     }
 
     fn into_idle(self) -> (Run<Idle, M>, Vec<AgentEvent<M>>) {
