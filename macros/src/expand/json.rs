@@ -158,14 +158,6 @@ fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
                 #private::Ok(#path(#value))
             }
         }
-        // Of a struct the mirror can be a remote, which knows the struct's default value too.
-        Shape::Named(_) if message.is_struct => {
-            let mirror = reading_mirror(input, message);
-            quote! {
-                #mirror
-                __Fields::deserialize(fields)
-            }
-        }
         Shape::Named(fields) => {
             let mirror = reading_mirror(input, message);
             let names: Vec<_> = fields.iter().map(|field| field.ident).collect();
@@ -185,27 +177,46 @@ fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     let private = private(input);
     let serde = serde_path(input);
     let bound = bound(input);
+    let transparent = matches!(message.shape, Shape::Newtype(_)).then(|| quote!(#[serde(transparent)]));
     let deny = message.serde.deny_unknown_fields.then(|| quote!(#[serde(deny_unknown_fields)]));
-    let default = message.serde.default.then(|| quote!(#[serde(default)]));
-    let attributes = match message.shape {
-        Shape::Newtype(_) => quote!(#[serde(transparent)]),
-        _ if message.is_struct => {
-            let remote = remote(input);
-            quote!(#[serde(remote = #remote)] #[allow(dead_code)] #default)
-        }
-        _ => TokenStream::new(),
-    };
     let renamed = renamed(message);
     let mirror = mirror_struct(input, message, marker(input, message));
+    let default = default(input, message);
+    let defaulted = default.is_some().then(|| quote!(#[serde(default)]));
     quote! {
         #[derive(#private::serde::Deserialize)]
         #[serde(crate = #serde)]
         #bound
-        #attributes
+        #transparent
         #deny
+        #defaulted
         #renamed
         #mirror
+        #default
     }
+}
+
+/// The default value of a struct's mirror, where the struct says that missing fields come from its own.
+fn default(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
+    let function = message.serde.default.as_ref()?;
+    let private = private(input);
+    let this = self_type(input);
+    let value = match function {
+        Some(function) => quote!(#function()),
+        None => quote!(<#this as #private::Default>::default()),
+    };
+    let ident = input.ident;
+    let names: Vec<_> = message.named_fields().iter().map(|field| field.ident).collect();
+    let values: Vec<_> = (0..names.len()).map(|index| binding(index, Span::call_site())).collect();
+    let (generics, ty_generics, where_clause) = input.generics.split_for_impl();
+    Some(quote! {
+        impl #generics #private::Default for __Fields #ty_generics #where_clause {
+            fn default() -> Self {
+                let #ident { #(#names: #values),* } = #value;
+                Self { #(#names: #values),* }
+            }
+        }
+    })
 }
 
 /// The declaration of a mirror that is a struct.
