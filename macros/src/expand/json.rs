@@ -18,26 +18,14 @@ use crate::message::{Field, Input, Kind, Message, Shape};
 pub(super) fn serialize(input: &Input<'_>) -> TokenStream {
     let private = private(input);
     let mirror = writing_mirror(input);
-    let direct = input.messages.iter().filter(|message| !is_mirrored(message)).map(|message| {
-        let scope = Scope::new(message);
-        let written = match &message.shape {
-            Shape::Newtype(field) => {
-                let ty = field.ty;
-                let whole = scope.whole(ty.span());
-                match extension(input, message) {
-                    Some(extension) => quote!(#extension::serialize_fields(#whole, serializer)),
-                    None => {
-                        quote_spanned!(ty.span()=> <#ty as #private::Serialize>::serialize(#whole, serializer))
-                    }
-                }
-            }
-            Shape::Unit | Shape::Named(_) => quote!(#private::Serializer::serialize_unit(serializer)),
-        };
-        let pattern = scope.pattern();
-        quote!(#pattern => #written,)
-    });
-    let mirrored = mirror.is_some().then(|| quote!(_ => __Fields::serialize(self, serializer),));
-    let body = match_self(input, direct.chain(mirrored));
+    let unmirrored = input.messages.iter().filter(|message| !is_mirrored(message));
+    let direct: Vec<_> = unmirrored.map(|message| write_directly(input, message)).collect();
+    let mirrored = quote!(__Fields::serialize(self, serializer));
+    let body = match mirror {
+        Some(_) if direct.is_empty() => mirrored,
+        Some(_) => match_self(input, direct.into_iter().chain([quote!(_ => #mirrored,)])),
+        None => match_self(input, direct.into_iter()),
+    };
     quote! {
         fn serialize_fields<__S: #private::Serializer>(
             &self,
@@ -47,6 +35,27 @@ pub(super) fn serialize(input: &Input<'_>) -> TokenStream {
             #body
         }
     }
+}
+
+/// The arm of a message that needs no mirror.
+fn write_directly(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
+    let private = private(input);
+    let scope = Scope::new(message);
+    let written = match &message.shape {
+        Shape::Newtype(field) => {
+            let ty = field.ty;
+            let whole = scope.whole(ty.span());
+            match extension(input, message) {
+                Some(extension) => quote!(#extension::serialize_fields(#whole, serializer)),
+                None => {
+                    quote_spanned!(ty.span()=> <#ty as #private::Serialize>::serialize(#whole, serializer))
+                }
+            }
+        }
+        Shape::Unit | Shape::Named(_) => quote!(#private::Serializer::serialize_unit(serializer)),
+    };
+    let pattern = scope.pattern();
+    quote!(#pattern => #written,)
 }
 
 /// Whether a message has fields of its own, or attributes for serde on the one that it holds.
@@ -69,6 +78,7 @@ fn writing_mirror(input: &Input<'_>) -> Option<TokenStream> {
         #[derive(#private::serde::Serialize)]
         #[serde(crate = #serde, remote = #remote)]
         #bound
+        // Serde looks into the user's type by it, and makes none.
         #[allow(dead_code)]
     };
     if first.is_struct {
