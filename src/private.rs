@@ -3,6 +3,7 @@
 //! An expansion stands in the user's scope, where every name may mean something else; so it names all it needs by a
 //! path through this module.
 
+pub use std::default::Default;
 pub use std::marker::PhantomData;
 pub use std::option::Option::{self, None, Some};
 pub use std::primitive::str;

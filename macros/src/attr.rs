@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, LitStr, Meta, Path, Token, token};
+use syn::{Attribute, ExprPath, LitStr, Meta, Path, Token, token};
 
 use crate::case::Case;
 use crate::errors::Errors;
@@ -257,8 +257,8 @@ pub(crate) struct SerdeAttrs {
     pub(crate) skip: bool,
     /// Its fields stand beside the others: it has no name of its own.
     pub(crate) flatten: bool,
-    /// Missing fields come from the type's default value.
-    pub(crate) default: bool,
+    /// Missing fields come from the type's default value, or from what this function returns.
+    pub(crate) default: Option<Option<ExprPath>>,
     pub(crate) deny_unknown_fields: bool,
 }
 
@@ -285,7 +285,7 @@ impl SerdeAttrs {
             }
             "skip" => self.skip = true,
             "flatten" => self.flatten = true,
-            "default" => self.default = true,
+            "default" => self.default = Some(text(meta).and_then(|path| path.parse().ok())),
             "deny_unknown_fields" => self.deny_unknown_fields = true,
             _ => {}
         }

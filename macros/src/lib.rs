@@ -27,6 +27,8 @@ mod expand;
 mod message;
 mod place;
 mod template;
+#[cfg(test)]
+mod tests;
 
 /// Derives `CustomMessage`: the application's own roles, and what the model sees of each.
 #[proc_macro_derive(CustomMessage, attributes(message, serde))]

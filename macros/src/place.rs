@@ -50,6 +50,14 @@ impl Place {
         if self.steps.is_empty() { None } else { Some(steps.collect()) }
     }
 
+    /// Whether the value is what a method returns.
+    pub(crate) fn is_returned(&self) -> bool {
+        match self.steps.last() {
+            Some(step) => matches!(step, Step::Method(_)),
+            None => matches!(self.root, Root::Method(_)),
+        }
+    }
+
     pub(crate) fn span(&self) -> Span {
         match &self.root {
             Root::Field(name) | Root::Method(name) => name.span(),
@@ -133,7 +141,7 @@ impl Call {
     }
 }
 
-/// A place that is passed to a function: a reference to its value, or with `*` the value itself.
+/// A place that is passed to a function: a reference to a field, or with `*` its value; what a method returns as it is.
 #[derive(Clone)]
 pub(crate) struct Argument {
     pub(crate) by_value: Option<Token![*]>,

@@ -18,26 +18,14 @@ use crate::message::{Field, Input, Kind, Message, Shape};
 pub(super) fn serialize(input: &Input<'_>) -> TokenStream {
     let private = private(input);
     let mirror = writing_mirror(input);
-    let direct = input.messages.iter().filter(|message| !is_mirrored(message)).map(|message| {
-        let scope = Scope::new(message);
-        let written = match &message.shape {
-            Shape::Newtype(field) => {
-                let ty = field.ty;
-                let whole = scope.whole(ty.span());
-                match extension(input, message) {
-                    Some(extension) => quote!(#extension::serialize_fields(#whole, serializer)),
-                    None => {
-                        quote_spanned!(ty.span()=> <#ty as #private::Serialize>::serialize(#whole, serializer))
-                    }
-                }
-            }
-            Shape::Unit | Shape::Named(_) => quote!(#private::Serializer::serialize_unit(serializer)),
-        };
-        let pattern = scope.pattern();
-        quote!(#pattern => #written,)
-    });
-    let mirrored = mirror.is_some().then(|| quote!(_ => __Fields::serialize(self, serializer),));
-    let body = match_self(input, direct.chain(mirrored));
+    let unmirrored = input.messages.iter().filter(|message| !is_mirrored(message));
+    let direct: Vec<_> = unmirrored.map(|message| write_directly(input, message)).collect();
+    let mirrored = quote!(__Fields::serialize(self, serializer));
+    let body = match mirror {
+        Some(_) if direct.is_empty() => mirrored,
+        Some(_) => match_self(input, direct.into_iter().chain([quote!(_ => #mirrored,)])),
+        None => match_self(input, direct.into_iter()),
+    };
     quote! {
         fn serialize_fields<__S: #private::Serializer>(
             &self,
@@ -47,6 +35,27 @@ pub(super) fn serialize(input: &Input<'_>) -> TokenStream {
             #body
         }
     }
+}
+
+/// The arm of a message that needs no mirror.
+fn write_directly(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
+    let private = private(input);
+    let scope = Scope::new(message);
+    let written = match &message.shape {
+        Shape::Newtype(field) => {
+            let ty = field.ty;
+            let whole = scope.whole(ty.span());
+            match extension(input, message) {
+                Some(extension) => quote!(#extension::serialize_fields(#whole, serializer)),
+                None => {
+                    quote_spanned!(ty.span()=> <#ty as #private::Serialize>::serialize(#whole, serializer))
+                }
+            }
+        }
+        Shape::Unit | Shape::Named(_) => quote!(#private::Serializer::serialize_unit(serializer)),
+    };
+    let pattern = scope.pattern();
+    quote!(#pattern => #written,)
 }
 
 /// Whether a message has fields of its own, or attributes for serde on the one that it holds.
@@ -69,6 +78,7 @@ fn writing_mirror(input: &Input<'_>) -> Option<TokenStream> {
         #[derive(#private::serde::Serialize)]
         #[serde(crate = #serde, remote = #remote)]
         #bound
+        // Serde looks into the user's type by it, and makes none.
         #[allow(dead_code)]
     };
     if first.is_struct {
@@ -158,14 +168,6 @@ fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
                 #private::Ok(#path(#value))
             }
         }
-        // Of a struct the mirror can be a remote, which knows the struct's default value too.
-        Shape::Named(_) if message.is_struct => {
-            let mirror = reading_mirror(input, message);
-            quote! {
-                #mirror
-                __Fields::deserialize(fields)
-            }
-        }
         Shape::Named(fields) => {
             let mirror = reading_mirror(input, message);
             let names: Vec<_> = fields.iter().map(|field| field.ident).collect();
@@ -185,27 +187,46 @@ fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     let private = private(input);
     let serde = serde_path(input);
     let bound = bound(input);
+    let transparent = matches!(message.shape, Shape::Newtype(_)).then(|| quote!(#[serde(transparent)]));
     let deny = message.serde.deny_unknown_fields.then(|| quote!(#[serde(deny_unknown_fields)]));
-    let default = message.serde.default.then(|| quote!(#[serde(default)]));
-    let attributes = match message.shape {
-        Shape::Newtype(_) => quote!(#[serde(transparent)]),
-        _ if message.is_struct => {
-            let remote = remote(input);
-            quote!(#[serde(remote = #remote)] #[allow(dead_code)] #default)
-        }
-        _ => TokenStream::new(),
-    };
     let renamed = renamed(message);
     let mirror = mirror_struct(input, message, marker(input, message));
+    let default = default(input, message);
+    let defaulted = default.is_some().then(|| quote!(#[serde(default)]));
     quote! {
         #[derive(#private::serde::Deserialize)]
         #[serde(crate = #serde)]
         #bound
-        #attributes
+        #transparent
         #deny
+        #defaulted
         #renamed
         #mirror
+        #default
     }
+}
+
+/// The default value of a struct's mirror, where the struct says that missing fields come from its own.
+fn default(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
+    let function = message.serde.default.as_ref()?;
+    let private = private(input);
+    let this = self_type(input);
+    let value = match function {
+        Some(function) => quote!(#function()),
+        None => quote!(<#this as #private::Default>::default()),
+    };
+    let ident = input.ident;
+    let names: Vec<_> = message.named_fields().iter().map(|field| field.ident).collect();
+    let values: Vec<_> = (0..names.len()).map(|index| binding(index, Span::call_site())).collect();
+    let (generics, ty_generics, where_clause) = input.generics.split_for_impl();
+    Some(quote! {
+        impl #generics #private::Default for __Fields #ty_generics #where_clause {
+            fn default() -> Self {
+                let #ident { #(#names: #values),* } = #value;
+                Self { #(#names: #values),* }
+            }
+        }
+    })
 }
 
 /// The declaration of a mirror that is a struct.

@@ -11,7 +11,7 @@ use syn::spanned::Spanned;
 use super::scope::Scope;
 use super::{extension, match_self, mixed, private};
 use crate::message::{Input, Kind, Message, Own, Projection, Shape};
-use crate::place::{Call, Condition, Place, Root, Value};
+use crate::place::{Argument, Call, Condition, Place, Root, Value};
 use crate::template::{Piece, Placeholder, Template};
 
 /// The method that projects a message.
@@ -126,9 +126,12 @@ fn called(scope: &Scope<'_>, call: &Call) -> TokenStream {
             quote_spanned!(span=> #function(#whole))
         }
         Some(arguments) => {
-            let arguments = arguments.iter().map(|argument| match argument.by_value {
-                Some(_) => scope.value(&argument.place),
-                None => scope.reference(&argument.place),
+            let arguments = arguments.iter().map(|Argument { by_value, place }| {
+                if by_value.is_some() || place.is_returned() {
+                    scope.value(place)
+                } else {
+                    scope.reference(place)
+                }
             });
             quote_spanned!(span=> #function(#(#arguments),*))
         }
