@@ -41,6 +41,25 @@ impl<M: CustomMessage> Memory<M> {
     }
 }
 
+/// What a run begins with: the loop's memory, or the transcript to build it from.
+pub(crate) enum Recall<M> {
+    /// The memory that the last run left.
+    Memory(Memory<M>),
+    /// There is none, or the host has changed the transcript.
+    Transcript(Transcript<M>),
+}
+
+impl<M: CustomMessage> Recall<M> {
+    /// The memory. Building it projects every message, which runs the host's code: so it is the loop that does it, once
+    /// the run has begun.
+    pub(super) fn memory(self, repair: Repair) -> Memory<M> {
+        match self {
+            Self::Memory(memory) => memory,
+            Self::Transcript(transcript) => Memory::of(transcript, repair),
+        }
+    }
+}
+
 /// The loop, as far as it is not its two loops.
 pub(crate) struct Spine<M: CustomMessage> {
     desk: Desk<M>,
@@ -79,7 +98,7 @@ impl<M> Pending<M> {
 }
 
 impl<M: CustomMessage> Spine<M> {
-    pub(crate) fn new(desk: Desk<M>, config: LoopConfig<M>, memory: Memory<M>, abort: AbortSignal) -> Self {
+    pub(super) fn new(desk: Desk<M>, config: LoopConfig<M>, memory: Memory<M>, abort: AbortSignal) -> Self {
         let options = with_identity(&config.options);
         Self { desk, config, options, memory, context_replaced: false, added: Transcript::new(), abort }
     }

@@ -195,7 +195,6 @@ impl<M: CustomMessage> Run<Idle, M> {
         let Self { config, hub, data: IdleData { state, memory } } = self;
         let abort = AbortSignal::new();
         hub.set_signal(Some(abort.clone()));
-        let memory = memory.unwrap_or_else(|| Memory::of(state.transcript().clone(), config.repair));
         let data = AgentLoop::with_state(entry, state, memory, config.clone(), abort);
         Run { config, hub, data }
     }

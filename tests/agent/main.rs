@@ -1,5 +1,6 @@
 //! The shared agent, the spawner and the ready-made hooks, through the public surface.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod panics;
 mod prompts;
 mod support;

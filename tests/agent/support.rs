@@ -28,7 +28,7 @@ impl Gate {
         self.0.abort();
     }
 
-    pub async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         self.0.aborted().await;
     }
 }
