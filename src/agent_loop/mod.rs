@@ -14,6 +14,7 @@ mod driver;
 mod inside;
 mod schedule;
 mod spine;
+mod turn_change;
 mod unless_aborted;
 mod updates;
 
@@ -22,6 +23,7 @@ pub use driver::AgentLoop;
 pub(crate) use driver::drop_foreign;
 pub(crate) use inside::{inside, is_inside};
 pub(crate) use spine::{Memory, Recall};
+pub use turn_change::TurnChange;
 
 use thiserror::Error;
 

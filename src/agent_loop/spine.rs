@@ -9,6 +9,7 @@ use super::closing::ABORTED_ANSWER;
 use super::config::{LoopConfig, Tools};
 use super::desk::{Asking, Desk};
 use super::schedule::{Finish, polls_again};
+use super::turn_change::TurnChange;
 use super::unless_aborted::unless_aborted;
 use super::updates::Updates;
 use crate::abort::AbortSignal;
@@ -70,7 +71,7 @@ pub(crate) struct Spine<M: CustomMessage> {
     /// Whether a hook has replaced the context: then it is no memory of the transcript any more.
     context_replaced: bool,
     added: Transcript<M>,
-    abort: AbortSignal,
+    pub(super) abort: AbortSignal,
 }
 
 /// Messages to put in at the start of a turn. The last `queued` came from a queue.
@@ -156,13 +157,14 @@ impl<M: CustomMessage> Spine<M> {
         }
     }
 
-    /// Between two turns: the hooks prepare, steering is asked once more if nothing is pending, the turn starts.
+    /// Between two turns: what was asked for from outside changes, the hooks prepare, steering is asked once more if nothing is pending, the turn starts.
     ///
     /// What came from a queue stays in hand meanwhile. After an abort nothing is prepared and nothing put in: it goes
     /// back to its queue.
     pub(super) async fn next_turn(&mut self, finished: &FinishedTurn, pending: Pending<M>) -> Pending<M> {
         let mut queued = pending.messages;
         self.desk.take_in_hand(queued.clone(), queued.len());
+        self.take_change();
         let mut messages = self.prepare_next_turn(finished).await;
         if polls_again(queued.len(), self.is_aborted()) {
             queued = self.config.messages.take_steering();
@@ -176,6 +178,15 @@ impl<M: CustomMessage> Spine<M> {
         }
         messages.extend(queued);
         Pending { messages, queued: from_queue }
+    }
+
+    /// Takes over what was asked for from outside.
+    fn take_change(&mut self) {
+        if self.is_aborted() {
+            return;
+        }
+        let TurnChange { model, thinking_level, tools } = self.config.messages.take_change();
+        self.change(PrepareRequest { model, thinking_level, context: None, tools });
     }
 
     async fn prepare_next_turn(&mut self, finished: &FinishedTurn) -> Vec<AgentMessage<M>> {
@@ -197,7 +208,7 @@ impl<M: CustomMessage> Spine<M> {
         messages
     }
 
-    /// Takes over what a hook has changed.
+    /// Takes over what is to change.
     fn change(&mut self, change: PrepareRequest<M>) {
         let PrepareRequest { model, thinking_level, context, tools } = change;
         if model.is_some() || thinking_level.is_some() {

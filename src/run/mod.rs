@@ -19,7 +19,7 @@ pub use queue::{QueueKind, QueueMode, Queued, Ticket};
 
 use self::handle::Hub;
 use crate::abort::AbortSignal;
-use crate::agent_loop::{AgentLoop, Entry, LoopConfig, Memory, NothingToResume, Tools};
+use crate::agent_loop::{AgentLoop, Entry, LoopConfig, Memory, MessageSource, NothingToResume, Tools};
 use crate::event::{AgentEvent, Outcome};
 use crate::hook::Hooks;
 use crate::message::{CustomMessage, NoCustom, ThinkingLevel};
@@ -194,6 +194,8 @@ impl<M: CustomMessage> Run<Idle, M> {
     fn enter(self, entry: Entry<M>) -> Run<Streaming, M> {
         let Self { config, hub, data: IdleData { state, memory } } = self;
         let abort = AbortSignal::new();
+        // A change that came too late for the last run is not for this one.
+        drop(hub.queues.take_change());
         hub.set_signal(Some(abort.clone()));
         let data = AgentLoop::with_state(entry, state, memory, config.clone(), abort);
         Run { config, hub, data }
