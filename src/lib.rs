@@ -166,8 +166,8 @@ pub mod __private;
 pub use abort::{AbortSignal, Aborted};
 pub use agent::{Agent, Busy};
 pub use agent_loop::{
-    AgentLoop, LoopConfig, MessageSource, NoMessages, NothingToResume, Spawner, Tools, agent_loop,
-    agent_loop_resume,
+    AgentLoop, LoopConfig, MessageSource, NoMessages, NothingToResume, Spawner, Tools, TurnChange,
+    agent_loop, agent_loop_resume,
 };
 pub use clock::{Clock, SystemClock};
 pub use event::{AgentEvent, Ending, Outcome};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Agent;
-use crate::agent_loop::{LoopConfig, Tools, drop_foreign};
+use crate::agent_loop::{LoopConfig, Tools, TurnChange, drop_foreign};
 use crate::hook::Hooks;
 use crate::message::{AgentMessage, CustomMessage, ThinkingLevel};
 use crate::model::{ApiKey, Model, RequestOptions, StreamFn};
@@ -27,6 +27,12 @@ impl<M: CustomMessage> Agent<M> {
     /// Aborts the run under way; does nothing while the agent is idle. No listener is called inside this call.
     pub fn abort(&self) {
         self.0.handle.abort();
+    }
+
+    /// Changes the model, the thinking level or the tools of the run under way, from its next turn on to its end; see
+    /// [`Handle::change_next_turn`](crate::Handle::change_next_turn). `false` while no run is under way.
+    pub fn change_next_turn(&self, change: TurnChange) -> bool {
+        self.0.handle.change_next_turn(change)
     }
 
     /// The messages that the next drain point would deliver: steers first, as many as the mode says. Takes nothing.
@@ -80,8 +86,8 @@ impl<M: CustomMessage> Agent<M> {
     }
 }
 
-/// What the next run is given. What is set while a run is under way counts from the next run on; a run under way is
-/// changed by its hooks.
+/// What the next run is given. What is set while a run is under way counts from the next run on. A run under way is
+/// changed by its hooks, or by [`change_next_turn`](Agent::change_next_turn).
 impl<M: CustomMessage> Agent<M> {
     /// The model that the next run asks.
     #[must_use]

@@ -1,18 +1,23 @@
 //! One batch: all tool calls of one answer. Results come in the order of the calls, whatever order they end in.
 
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, RemoteHandle};
+use futures_util::future::{BoxFuture, CatchUnwind, RemoteHandle};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::call::{Batch, Prepared, Ready};
 use super::closing::made_up_result;
+use super::config::Spawner;
+use super::inside::inside;
 use super::schedule::{BatchOutcome, batch_mode, batch_outcome};
 use super::spine::Spine;
 use super::updates::{Update, Updates};
+use crate::clock::Clock;
 use crate::event::AgentEvent;
 use crate::message::{AgentMessage, AssistantMessage, CustomMessage, ToolCall, ToolResultMessage};
 use crate::tool::{ExecutionMode, ToolResult};
@@ -130,6 +135,7 @@ impl<M: CustomMessage> Spine<M> {
     /// Starts a prepared call: where the run is polled, or where the host's spawner runs it.
     fn start(&self, batch: &Arc<Batch<M>>, at: usize, call: Arc<ToolCall>, ready: Ready) -> Running {
         let batch = batch.clone();
+        let raw = call.clone();
         let executing = async move {
             let update = |partial| batch.updates.push(&call, partial);
             (at, batch.execute(&call, ready, &update).await)
@@ -137,9 +143,8 @@ impl<M: CustomMessage> Spine<M> {
         match &self.config.spawner {
             None => Running::Here(Box::pin(executing)),
             Some(spawner) => {
-                let (remote, handle) = executing.remote_handle();
-                spawner.spawn(Box::pin(remote));
-                Running::Elsewhere(handle)
+                let executing = inside(self.abort.clone(), executing);
+                Running::Elsewhere(Elsewhere::start(&**spawner, at, raw, &self.config.clock, executing))
             }
         }
     }
@@ -192,18 +197,57 @@ type Ended = (usize, Arc<ToolResult>);
 /// A call that is executed.
 enum Running {
     Here(BoxFuture<'static, Ended>),
-    /// On the host's threads; dropping the handle cancels it.
-    Elsewhere(RemoteHandle<Ended>),
+    Elsewhere(Elsewhere),
 }
 
 impl Future for Running {
     type Output = Ended;
 
-    fn poll(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> Poll<Ended> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
         match &mut *self {
             Self::Here(executing) => executing.poll_unpin(cx),
-            Self::Elsewhere(handle) => handle.poll_unpin(cx),
+            Self::Elsewhere(elsewhere) => elsewhere.poll_unpin(cx),
         }
+    }
+}
+
+/// The text of a call that the host's spawner did not bring to its end.
+const GIVEN_UP: &str = "The call was given up before its end: what runs the tools has dropped it.";
+
+/// A call on the host's threads. Dropping this cancels it.
+struct Elsewhere {
+    at: usize,
+    call: Arc<ToolCall>,
+    clock: Arc<dyn Clock>,
+    /// It panics when the call was dropped before its end.
+    ended: CatchUnwind<AssertUnwindSafe<RemoteHandle<Ended>>>,
+}
+
+impl Elsewhere {
+    /// Hands a call to the host's spawner. One that the spawner drops, or that it panics over, is given up.
+    fn start(
+        spawner: &dyn Spawner,
+        at: usize,
+        call: Arc<ToolCall>,
+        clock: &Arc<dyn Clock>,
+        executing: impl Future<Output = Ended> + Send + 'static,
+    ) -> Self {
+        let (executing, ended) = executing.remote_handle();
+        let _ = catch_unwind(AssertUnwindSafe(|| spawner.spawn(Box::pin(executing))));
+        Self { at, call, clock: clock.clone(), ended: AssertUnwindSafe(ended).catch_unwind() }
+    }
+}
+
+impl Future for Elsewhere {
+    type Output = Ended;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
+        self.ended.poll_unpin(cx).map(|ended| {
+            ended.unwrap_or_else(|_| {
+                let result = made_up_result(&self.call, GIVEN_UP.to_owned(), self.clock.now());
+                (self.at, Arc::new(result))
+            })
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
+use super::turn_change::TurnChange;
 use crate::clock::{Clock, SystemClock};
 use crate::hook::Hooks;
 use crate::message::{AgentMessage, AssistantMessage, NoCustom, ThinkingLevel, ToolDeclaration};
@@ -113,8 +114,8 @@ impl<M> fmt::Debug for LoopConfig<M> {
     }
 }
 
-/// Where a loop takes steers and follow-ups from: the queues of a [`Run`](crate::Run), or a host's own, in the
-/// stateless layer.
+/// Where a loop takes steers, follow-ups and changes from: the queues of a [`Run`](crate::Run), or a host's own, in
+/// the stateless layer.
 ///
 /// The loop asks at fixed points and writes what it gets before it asks again.
 pub trait MessageSource<M>: Send + Sync + 'static {
@@ -127,6 +128,11 @@ pub trait MessageSource<M>: Send + Sync + 'static {
     /// The last `count` messages of what was last taken were not written, since the run ended before: they belong back
     /// at the head of their queue.
     fn give_back(&self, count: usize);
+
+    /// What is to change from the next turn on. Asked between two turns, before the hooks prepare; not after an abort.
+    fn take_change(&self) -> TurnChange {
+        TurnChange::default()
+    }
 }
 
 /// A source that never has anything.
@@ -147,8 +153,16 @@ impl<M> MessageSource<M> for NoMessages {
 }
 
 /// Runs tools on the host's own threads. Without one, tools run where the run is polled, and nothing is spawned.
+///
+/// Each call of a batch is one future, with its tool and its after-hooks; what it tells reaches the run wherever it is
+/// polled. A call that the spawner drops before its end has an error result that says so.
+///
+/// Any function will do: `.spawner(move |future| { handle.spawn(future); })` with a runtime's handle.
 pub trait Spawner: Send + Sync + 'static {
-    /// Runs a future to its end. The loop cancels it by itself when the run is dropped.
+    /// Runs a future to its end. It must not block until then.
+    ///
+    /// When the run is dropped or cancelled the future ends by itself the next time it is polled, and it is woken for
+    /// it; a tool that blocks its thread is not interrupted.
     fn spawn(&self, future: BoxFuture<'static, ()>);
 }
 

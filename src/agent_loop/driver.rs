@@ -21,7 +21,7 @@ use super::call::milliseconds;
 use super::closing::{ABORTED_ANSWER, Closing};
 use super::config::{LoopConfig, MessageSource};
 use super::desk::{Asking, Desk, HandBack, Order};
-use super::spine::{Memory, Spine};
+use super::spine::{Memory, Recall};
 use super::{Entry, run};
 use crate::abort::{AbortSignal, Wait};
 use crate::clock::Clock;
@@ -87,33 +87,37 @@ impl<M: CustomMessage> AgentLoop<M> {
     pub(crate) fn start(
         entry: Entry<M>,
         transcript: Transcript<M>,
-        memory: Option<Memory<M>>,
         config: LoopConfig<M>,
         abort: AbortSignal,
     ) -> Self {
-        let memory = memory.unwrap_or_else(|| Memory::of(transcript.clone(), config.repair));
-        Self::with_state(entry, State::idle(transcript), memory, config, abort)
+        Self::with_state(entry, State::idle(transcript), None, config, abort)
     }
 
     pub(crate) fn with_state(
         entry: Entry<M>,
         state: State<M>,
-        memory: Memory<M>,
+        memory: Option<Memory<M>>,
         config: LoopConfig<M>,
         abort: AbortSignal,
     ) -> Self {
         let desk = Desk::new(config.head());
         let clock = config.clock.clone();
         let source = config.messages.clone();
-        if let Entry::Queued(messages) = &entry {
-            desk.take_in_hand(messages.iter().cloned(), messages.len());
+        match &entry {
+            Entry::Prompt(messages) => desk.take_in_hand(messages.iter().cloned(), 0),
+            Entry::Queued(messages) => desk.take_in_hand(messages.iter().cloned(), messages.len()),
+            Entry::Continue => {}
         }
-        let spine = Spine::new(desk.clone(), config, memory, abort.clone());
+        let recall = match memory {
+            Some(memory) => Recall::Memory(memory),
+            None => Recall::Transcript(state.transcript().clone()),
+        };
+        let running = run(desk.clone(), config, recall, abort.clone(), entry);
         Self {
             state,
             upcoming: VecDeque::new(),
             answering: None,
-            stage: Stage::Loop(Mutex::new(Box::pin(run(spine, entry)))),
+            stage: Stage::Loop(Mutex::new(Box::pin(running))),
             _hand_back: HandBack { desk: desk.clone(), source: source.clone() },
             desk,
             delivered: Some(abort.delivered()),

@@ -14,6 +14,7 @@ mod driver;
 mod inside;
 mod schedule;
 mod spine;
+mod turn_change;
 mod unless_aborted;
 mod updates;
 
@@ -23,11 +24,13 @@ pub use config::{LoopConfig, MessageSource, NoMessages, Spawner, Tools};
 pub use driver::AgentLoop;
 pub(crate) use driver::drop_foreign;
 pub(crate) use inside::{inside, is_inside};
-pub(crate) use spine::Memory;
+pub(crate) use spine::{Memory, Recall};
+pub use turn_change::TurnChange;
 
 use thiserror::Error;
 
 use self::batch::BatchResults;
+use self::desk::Desk;
 use self::schedule::{
     AfterAnswer, AfterSteering, AfterTurn, BatchOutcome, after_answer, after_follow_ups, after_steering,
     after_turn,
@@ -53,9 +56,17 @@ pub(crate) enum Entry<M> {
 }
 
 /// The loop. Follow-ups make the outer loop go round, tools and steering the inner one.
-async fn run<M: CustomMessage>(mut spine: Spine<M>, entry: Entry<M>) -> Option<Memory<M>> {
-    spine.emit(AgentEvent::AgentStart).await;
-    spine.emit(AgentEvent::TurnStart).await;
+async fn run<M: CustomMessage>(
+    mut desk: Desk<M>,
+    config: LoopConfig<M>,
+    recall: Recall<M>,
+    abort: AbortSignal,
+    entry: Entry<M>,
+) -> Option<Memory<M>> {
+    desk.emit(AgentEvent::AgentStart).await;
+    desk.emit(AgentEvent::TurnStart).await;
+    let memory = recall.memory(config.repair);
+    let mut spine = Spine::new(desk, config, memory, abort);
     let mut pending = enter(&mut spine, entry).await;
     let ending = 'run: loop {
         let (turn, answer, batch, decided) = loop {
@@ -131,7 +142,7 @@ pub fn agent_loop<M: CustomMessage>(
     config: LoopConfig<M>,
     abort: AbortSignal,
 ) -> AgentLoop<M> {
-    AgentLoop::start(Entry::Prompt(prompt), context, None, config, abort)
+    AgentLoop::start(Entry::Prompt(prompt), context, config, abort)
 }
 
 /// Goes on where the context ends: after a user message, a tool result, a custom message, or a failed answer.
@@ -144,7 +155,7 @@ pub fn agent_loop_resume<M: CustomMessage>(
     abort: AbortSignal,
 ) -> Result<AgentLoop<M>, NothingToResume> {
     NothingToResume::check(Tail::of(&context))?;
-    Ok(AgentLoop::start(Entry::Continue, context, None, config, abort))
+    Ok(AgentLoop::start(Entry::Continue, context, config, abort))
 }
 
 /// Why a run cannot be resumed. Nothing has changed.

@@ -9,6 +9,7 @@ use super::closing::ABORTED_ANSWER;
 use super::config::{LoopConfig, Tools};
 use super::desk::{Asking, Desk};
 use super::schedule::{Finish, polls_again};
+use super::turn_change::TurnChange;
 use super::unless_aborted::unless_aborted;
 use super::updates::Updates;
 use crate::abort::AbortSignal;
@@ -41,6 +42,25 @@ impl<M: CustomMessage> Memory<M> {
     }
 }
 
+/// What a run begins with: the loop's memory, or the transcript to build it from.
+pub(crate) enum Recall<M> {
+    /// The memory that the last run left.
+    Memory(Memory<M>),
+    /// There is none, or the host has changed the transcript.
+    Transcript(Transcript<M>),
+}
+
+impl<M: CustomMessage> Recall<M> {
+    /// The memory. Building it projects every message, which runs the host's code: so it is the loop that does it, once
+    /// the run has begun.
+    pub(super) fn memory(self, repair: Repair) -> Memory<M> {
+        match self {
+            Self::Memory(memory) => memory,
+            Self::Transcript(transcript) => Memory::of(transcript, repair),
+        }
+    }
+}
+
 /// The loop, as far as it is not its two loops.
 pub(crate) struct Spine<M: CustomMessage> {
     desk: Desk<M>,
@@ -51,7 +71,7 @@ pub(crate) struct Spine<M: CustomMessage> {
     /// Whether a hook has replaced the context: then it is no memory of the transcript any more.
     context_replaced: bool,
     added: Transcript<M>,
-    abort: AbortSignal,
+    pub(super) abort: AbortSignal,
 }
 
 /// Messages to put in at the start of a turn. The last `queued` came from a queue.
@@ -79,7 +99,7 @@ impl<M> Pending<M> {
 }
 
 impl<M: CustomMessage> Spine<M> {
-    pub(crate) fn new(desk: Desk<M>, config: LoopConfig<M>, memory: Memory<M>, abort: AbortSignal) -> Self {
+    pub(super) fn new(desk: Desk<M>, config: LoopConfig<M>, memory: Memory<M>, abort: AbortSignal) -> Self {
         let options = with_identity(&config.options);
         Self { desk, config, options, memory, context_replaced: false, added: Transcript::new(), abort }
     }
@@ -137,13 +157,14 @@ impl<M: CustomMessage> Spine<M> {
         }
     }
 
-    /// Between two turns: the hooks prepare, steering is asked once more if nothing is pending, the turn starts.
+    /// Between two turns: what was asked for from outside changes, the hooks prepare, steering is asked once more if nothing is pending, the turn starts.
     ///
     /// What came from a queue stays in hand meanwhile. After an abort nothing is prepared and nothing put in: it goes
     /// back to its queue.
     pub(super) async fn next_turn(&mut self, finished: &FinishedTurn, pending: Pending<M>) -> Pending<M> {
         let mut queued = pending.messages;
         self.desk.take_in_hand(queued.clone(), queued.len());
+        self.take_change();
         let mut messages = self.prepare_next_turn(finished).await;
         if polls_again(queued.len(), self.is_aborted()) {
             queued = self.config.messages.take_steering();
@@ -157,6 +178,15 @@ impl<M: CustomMessage> Spine<M> {
         }
         messages.extend(queued);
         Pending { messages, queued: from_queue }
+    }
+
+    /// Takes over what was asked for from outside.
+    fn take_change(&mut self) {
+        if self.is_aborted() {
+            return;
+        }
+        let TurnChange { model, thinking_level, tools } = self.config.messages.take_change();
+        self.change(PrepareRequest { model, thinking_level, context: None, tools });
     }
 
     async fn prepare_next_turn(&mut self, finished: &FinishedTurn) -> Vec<AgentMessage<M>> {
@@ -178,7 +208,7 @@ impl<M: CustomMessage> Spine<M> {
         messages
     }
 
-    /// Takes over what a hook has changed.
+    /// Takes over what is to change.
     fn change(&mut self, change: PrepareRequest<M>) {
         let PrepareRequest { model, thinking_level, context, tools } = change;
         if model.is_some() || thinking_level.is_some() {

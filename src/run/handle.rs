@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::prompt::IntoPrompt;
 use super::queue::{QueueKind, QueueMode, Queued, Queues, Ticket};
 use crate::abort::AbortSignal;
+use crate::agent_loop::TurnChange;
 use crate::clock::Clock;
 use crate::message::{AgentMessage, CustomMessage, NoCustom};
 
@@ -61,6 +62,20 @@ impl<M> Handle<M> {
         if let Some(signal) = self.0.signal() {
             signal.abort();
         }
+    }
+
+    /// Changes the model, the thinking level or the tools of the run under way, from its next turn on to its end.
+    ///
+    /// It is taken between two turns, before the hooks prepare. Of several changes that wait the later counts, each
+    /// field by itself. `false`, and nothing is kept, while the run is idle; what waits when the run ends without
+    /// another turn is dropped. To change the runs to come, set it on the idle run, or on the
+    /// [`Agent`](crate::Agent), as well.
+    pub fn change_next_turn(&self, change: TurnChange) -> bool {
+        let running = self.is_running();
+        if running {
+            self.0.queues.change(change);
+        }
+        running
     }
 
     /// Whether a run is under way: from `prompt` or `resume` to its end.

@@ -19,7 +19,7 @@ pub use queue::{QueueKind, QueueMode, Queued, Ticket};
 
 use self::handle::Hub;
 use crate::abort::AbortSignal;
-use crate::agent_loop::{AgentLoop, Entry, LoopConfig, Memory, NothingToResume, Tools};
+use crate::agent_loop::{AgentLoop, Entry, LoopConfig, Memory, MessageSource, NothingToResume, Tools};
 use crate::event::{AgentEvent, Outcome};
 use crate::hook::Hooks;
 use crate::message::{CustomMessage, NoCustom, ThinkingLevel};
@@ -211,8 +211,9 @@ impl<M: CustomMessage> Run<Idle, M> {
     fn enter(self, entry: Entry<M>) -> Run<Streaming, M> {
         let Self { config, hub, data: IdleData { state, memory } } = self;
         let abort = AbortSignal::new();
+        // A change that came too late for the last run is not for this one.
+        drop(hub.queues.take_change());
         hub.set_signal(Some(abort.clone()));
-        let memory = memory.unwrap_or_else(|| Memory::of(state.transcript().clone(), config.repair));
         let driver = AgentLoop::with_state(entry, state, memory, config.clone(), abort);
         let data = StreamingData { driver, _under_way: UnderWay(hub.clone()) };
         Run { config, hub, data }

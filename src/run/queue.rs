@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use smallvec::SmallVec;
 
-use crate::agent_loop::MessageSource;
+use crate::agent_loop::{MessageSource, TurnChange};
 use crate::message::{AgentMessage, NoCustom};
 
 /// How many queued messages a drain point delivers.
@@ -50,6 +50,8 @@ struct Inner<M> {
     /// What the loop took last, and from where: until it takes again, messages may come back.
     taken: Vec<Entry<M>>,
     taken_from: QueueKind,
+    /// What is to change from the next turn on.
+    change: TurnChange,
 }
 
 struct Queue<M> {
@@ -149,6 +151,7 @@ impl<M> Queues<M> {
             follow_ups: Queue { mode: follow_ups, ..Queue::default() },
             taken: Vec::new(),
             taken_from: QueueKind::Steering,
+            change: TurnChange::default(),
         }))
     }
 
@@ -201,6 +204,16 @@ impl<M> Queues<M> {
         Queued { steering: inner.steering.clear(), follow_ups: inner.follow_ups.clear() }
     }
 
+    /// Adds to what is to change from the next turn on.
+    pub(super) fn change(&self, change: TurnChange) {
+        let mut inner = self.lock();
+        let earlier = std::mem::take(&mut inner.change);
+        inner.change = earlier.clone().then(change);
+        // Tools that were replaced before they were taken run foreign code when they are dropped: not under the lock.
+        drop(inner);
+        drop(earlier);
+    }
+
     pub(super) fn drain(&self, kind: QueueKind) -> Vec<AgentMessage<M>> {
         self.lock().drain(kind)
     }
@@ -224,6 +237,10 @@ impl<M: Send + Sync + 'static> MessageSource<M> for Queues<M> {
             entry.place.set(Place::of(kind));
             inner.queue(kind).entries.push_front(entry);
         }
+    }
+
+    fn take_change(&self) -> TurnChange {
+        std::mem::take(&mut self.lock().change)
     }
 }
 

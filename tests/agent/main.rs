@@ -1,5 +1,8 @@
 //! The shared agent, the spawner and the ready-made hooks, through the public surface.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod changes;
+mod panics;
 mod prompts;
+mod spawner;
 mod support;

@@ -28,7 +28,7 @@ impl Gate {
         self.0.abort();
     }
 
-    pub async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         self.0.aborted().await;
     }
 }
@@ -217,4 +217,14 @@ fn line<M: CustomMessage>(message: &AgentMessage<M>) -> String {
 /// Polls once, with a waker that does nothing.
 pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     future.poll_unpin(&mut Context::from_waker(noop_waker_ref()))
+}
+
+/// Drives a future on this thread, and fails when it has not ended after a long time: a lost wake-up is a failure, not
+/// a test that hangs.
+pub(crate) fn within<F: Future>(future: F) -> F::Output {
+    let late = async {
+        smol::Timer::after(std::time::Duration::from_secs(20)).await;
+        panic!("the future hangs");
+    };
+    smol::block_on(smol::future::or(future, late))
 }
