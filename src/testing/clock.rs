@@ -44,6 +44,7 @@ impl VirtualClock {
     }
 
     /// Moves both clocks to the moment when the next sleep is over; `false` if nobody sleeps.
+    #[must_use = "without anybody asleep no time has passed"]
     pub fn advance_to_next(&self) -> bool {
         let by = {
             let inner = self.inner();

@@ -47,6 +47,8 @@ enum Script {
 struct Log {
     responses: VecDeque<Response>,
     requests: Vec<Request>,
+    /// What is answered when nothing is scripted any more.
+    always: Option<Response>,
     /// How many requests came when nothing was scripted any more.
     unscripted: usize,
 }
@@ -72,6 +74,13 @@ impl ScriptedModel {
     /// Adds an answer after those that are left.
     pub fn push(&self, response: impl Into<Response>) {
         self.log().responses.push_back(response.into());
+    }
+
+    /// Answers with this whenever the scripted answers are used up, instead of failing.
+    #[must_use]
+    pub fn then_always(self, response: impl Into<Response>) -> Self {
+        self.log().always = Some(response.into());
+        self
     }
 
     /// The requests so far, in order. Their messages are shared with the loop, not copied.
@@ -111,7 +120,7 @@ impl StreamFn for ScriptedModel {
             Script::Function(answer) => answer(&request),
             Script::InOrder => {
                 let mut log = self.log();
-                let next = log.responses.pop_front();
+                let next = log.responses.pop_front().or_else(|| log.always.clone());
                 next.unwrap_or_else(|| {
                     log.unscripted += 1;
                     let number = log.requests.len() + 1;

@@ -46,7 +46,7 @@ enum Ending {
     /// With `toolUse` if there is a call, with `stop` otherwise.
     Natural,
     Done(StopReason),
-    Failed(Failure),
+    Failed(Box<Failure>),
     Panicked(String),
     /// The stream just ends: no terminal delta is added.
     Unterminated,
@@ -210,13 +210,13 @@ impl Response {
 
     /// Fails at its end; what came before is kept.
     pub fn failing(mut self, message: impl Into<String>) -> Self {
-        self.ending = Ending::Failed(Failure::new(message));
+        self.ending = Ending::Failed(Box::new(Failure::new(message)));
         self
     }
 
     /// Is aborted by the provider at its end; what came before is kept.
     pub fn aborting(mut self, message: impl Into<String>) -> Self {
-        self.ending = Ending::Failed(Failure::aborted(message));
+        self.ending = Ending::Failed(Box::new(Failure::aborted(message)));
         self
     }
 
@@ -256,7 +256,7 @@ impl Response {
             Ending::Done(reason) => done(reason),
             Ending::Failed(mut failure) => {
                 failure.metadata.usage = self.usage;
-                Some(Step::Give(failure.into()))
+                Some(Step::Give(Delta::Error(failure)))
             }
             Ending::Panicked(message) => Some(Step::Panic(message)),
             Ending::Unterminated => None,
