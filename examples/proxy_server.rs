@@ -21,15 +21,15 @@ use turnstate::model::{Delta, StreamFn, stream_fn};
 use turnstate::proxy::{self, BearerToken};
 
 /// What all requests share.
-pub struct Proxy<S> {
-    pub model: S,
-    pub token: BearerToken,
+pub(crate) struct Proxy<S> {
+    pub(crate) model: S,
+    pub(crate) token: BearerToken,
     /// The longest request that is read, in bytes.
-    pub limit: usize,
+    pub(crate) limit: usize,
 }
 
 /// The web service.
-pub fn service<S: StreamFn>(proxy: Proxy<S>) -> Router {
+pub(crate) fn service<S: StreamFn>(proxy: Proxy<S>) -> Router {
     Router::new().route(proxy::PATH, post(answer)).with_state(Arc::new(proxy))
 }
 
@@ -66,7 +66,7 @@ fn respond(status: StatusCode, content_type: &'static str, body: Body) -> Respon
 }
 
 /// A model that repeats the last user message.
-pub fn parrot() -> impl StreamFn {
+pub(crate) fn parrot() -> impl StreamFn {
     stream_fn(async |request| {
         let heard = request.messages.iter().rev().find_map(|message| match message {
             Message::User(user) => Some(user.content.texts().collect::<Vec<_>>().join(" ")),

@@ -5,11 +5,15 @@
 //! transport in the same way.
 
 pub mod arguments;
+mod channel;
+mod default;
 mod delta;
 mod partial;
 mod request;
 mod stream_fn;
 
+pub use channel::{Closed, DeltaReceiver, DeltaSender, delta_channel};
+pub use default::{DefaultAlreadySet, NoDefaultStreamFn, default_stream_fn, set_default_stream_fn};
 pub use delta::{Delta, Done, Failure, Metadata, ToolCallHead};
 pub use partial::{MalformedDelta, PartialBlock, PartialMessage, PartialToolCall};
 pub use request::{

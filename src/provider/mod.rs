@@ -15,12 +15,21 @@
 //!
 //! Nothing here retries: an answer that failed is the host's to ask for again.
 
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod exchange;
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod http_error;
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod json;
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod observer;
+#[cfg(feature = "openai-compatible")]
+pub mod openai;
+#[cfg(feature = "openai-compatible")]
+pub mod repair;
 #[cfg(feature = "transport-reqwest")]
 mod reqwest;
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod secrets;
 pub mod sse;
 pub mod transport;
@@ -31,5 +40,9 @@ pub use self::reqwest::ReqwestTransport;
 pub(crate) use exchange::{Decoder, Exchange};
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use json::{excerpt, read_json};
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub use observer::Observer;
+#[cfg(feature = "openai-compatible")]
+pub use openai::OpenAiCompatible;
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use secrets::Secrets;

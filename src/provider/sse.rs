@@ -49,6 +49,8 @@ pub struct SseEvent {
     pub event: Option<String>,
     /// The data; never blank.
     pub data: String,
+    /// Whether the bytes ended before the event did: the data may be cut off.
+    pub is_cut_off: bool,
 }
 
 /// A line, or an event of several lines, is longer than allowed. No event follows.
@@ -123,7 +125,10 @@ impl SseDecoder {
                         return Some(Ok(event));
                     }
                 }
-                None if self.finished => return self.dispatch().map(Ok),
+                None if self.finished => {
+                    let last = self.dispatch();
+                    return last.map(|event| Ok(SseEvent { is_cut_off: true, ..event }));
+                }
                 None => return None,
             }
         }
@@ -192,7 +197,7 @@ impl SseDecoder {
     fn dispatch(&mut self) -> Option<SseEvent> {
         let event = self.event.take();
         let data = self.data.take()?;
-        Some(SseEvent { event, data })
+        Some(SseEvent { event, data, is_cut_off: false })
     }
 
     fn fail(&mut self) -> EventTooLong {

@@ -114,7 +114,7 @@ impl ProxyDecoder {
         let delta = match read_json::<Delta>(&event.data) {
             Ok(delta) => delta,
             // A last line that was cut off: what matters is that the answer ended, not how its last piece looks.
-            Err(error) if error.is_eof() && self.finished => return Some(self.early_end()),
+            Err(_) if event.is_cut_off => return Some(self.early_end()),
             Err(error) => return unreadable(&event.data, &error),
         };
         match &delta {

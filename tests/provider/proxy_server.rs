@@ -214,8 +214,7 @@ fn everything_in_an_answer_reaches_the_client() {
 #[test]
 fn the_ends_tell_other_clients_what_they_need() {
     let model = |_: Request| {
-        let metadata = Metadata::default();
-        let mut usage = metadata.clone();
+        let mut usage = Metadata::default();
         usage.usage = Some(Usage::new(3, 5));
         stream::iter([
             // No start: the wire has one all the same.

@@ -1,0 +1,274 @@
+//! Servers that speak OpenAI's chat completions: OpenAI itself, Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, Groq,
+//! Mistral, DeepSeek and many more.
+//!
+//! ```
+//! # #[cfg(feature = "transport-reqwest")] {
+//! use turnstate::provider::{OpenAiCompatible, ReqwestTransport};
+//!
+//! let model = OpenAiCompatible::new(ReqwestTransport::new(), "http://127.0.0.1:11434/v1");
+//! # let _ = model;
+//! # }
+//! ```
+//!
+//! How an answer is read:
+//!
+//! * Text, reasoning text (`reasoning_content`, `reasoning`, `reasoning_text`) and each tool call become blocks in the
+//!   order in which they begin. Arguments of calls stay the fragments that the server sent.
+//! * An answer with tool calls stops for [`ToolUse`](crate::message::StopReason::ToolUse), whatever reason the server
+//!   gives, unless it was cut at its length. A reason that nobody knows is an error that names it.
+//! * A server that answers in one piece although a stream was asked for is read too.
+//! * Tokens that the provider read from its cache are counted apart from the others.
+//!
+//! What is lost: further choices of one answer, log probabilities, audio, and the signed reasoning details of
+//! OpenRouter.
+
+mod answer;
+mod chunk;
+mod request;
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt};
+use serde_json::{Map, Value};
+
+use self::answer::AnswerDecoder;
+use super::repair::{CallIds, Rules, SystemMessages};
+use super::sse::DEFAULT_LIMIT;
+use super::transport::{HttpHeaders, HttpRequest, Transport, without_secrets};
+use super::{Exchange, Observer, Secrets};
+use crate::message::{ClientIdentity, ThinkingLevel, UserAgent};
+use crate::model::{ApiKey, BoxDeltaStream, Delta, Request, StreamFn};
+
+/// The models of one server that speaks chat completions. Cheap to clone.
+///
+/// The request names the model; the key is the request's, or else the one given here; no key is sent where there is
+/// none. Servers differ in small things: the methods below say how. None of them needs to be called for most servers.
+#[derive(Clone)]
+pub struct OpenAiCompatible {
+    transport: Arc<dyn Transport>,
+    url: String,
+    settings: Arc<Settings>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+/// How one server differs from others.
+#[derive(Clone)]
+struct Settings {
+    key: Option<ApiKey>,
+    headers: HttpHeaders,
+    extra_body: Map<String, Value>,
+    rules: Rules,
+    max_tokens_field: &'static str,
+    system_role: &'static str,
+    prompt_cache: bool,
+    return_thinking: bool,
+    effort: fn(ThinkingLevel) -> Option<&'static str>,
+    limit: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            key: None,
+            headers: HttpHeaders::new(),
+            extra_body: Map::new(),
+            rules: Rules::default(),
+            max_tokens_field: "max_tokens",
+            system_role: "system",
+            prompt_cache: false,
+            return_thinking: true,
+            effort: usual_effort,
+            limit: DEFAULT_LIMIT,
+        }
+    }
+}
+
+fn usual_effort(level: ThinkingLevel) -> Option<&'static str> {
+    match level {
+        ThinkingLevel::Off => None,
+        ThinkingLevel::Minimal => Some("minimal"),
+        ThinkingLevel::Low => Some("low"),
+        ThinkingLevel::Medium => Some("medium"),
+        ThinkingLevel::High => Some("high"),
+        ThinkingLevel::Xhigh | ThinkingLevel::Max => Some("xhigh"),
+    }
+}
+
+impl OpenAiCompatible {
+    /// The server whose `chat/completions` is below `base_url`, as `https://api.openai.com/v1`.
+    #[must_use]
+    pub fn new(transport: impl Transport, base_url: impl AsRef<str>) -> Self {
+        let base = base_url.as_ref().trim_end_matches('/');
+        Self {
+            transport: Arc::new(transport),
+            url: format!("{base}/chat/completions"),
+            settings: Arc::default(),
+            observer: None,
+        }
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut Settings)) -> Self {
+        set(Arc::make_mut(&mut self.settings));
+        self
+    }
+
+    /// Sets the key for requests that bring none.
+    #[must_use]
+    pub fn with_api_key(self, key: impl Into<ApiKey>) -> Self {
+        self.set(|settings| settings.key = Some(key.into()))
+    }
+
+    /// Sets a header of every request. Its value is treated as a secret. A request's own headers go over it.
+    #[must_use]
+    pub fn with_header(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.set(|settings| settings.headers.set(name, value))
+    }
+
+    /// Sets a field of every request's body, over what the adapter would send; `null` takes the field out.
+    #[must_use]
+    pub fn with_body_field(self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.set(|settings| {
+            settings.extra_body.insert(name.into(), value.into());
+        })
+    }
+
+    /// Says whether the model takes images. Otherwise the model's own `input` decides, and where it says nothing images
+    /// are sent.
+    #[must_use]
+    pub fn with_images(self, images: bool) -> Self {
+        self.set(|settings| settings.rules.images = Some(images))
+    }
+
+    /// Says which ids of calls the server takes; all, otherwise.
+    #[must_use]
+    pub fn with_call_ids(self, call_ids: CallIds) -> Self {
+        self.set(|settings| settings.rules.call_ids = call_ids)
+    }
+
+    /// Says where the server takes system messages; in place, otherwise.
+    #[must_use]
+    pub fn with_system_messages(self, system_messages: SystemMessages) -> Self {
+        self.set(|settings| settings.rules.system_messages = system_messages)
+    }
+
+    /// Sends system messages in the role `developer`, as OpenAI's reasoning models want them.
+    #[must_use]
+    pub fn with_developer_role(self) -> Self {
+        self.set(|settings| settings.system_role = "developer")
+    }
+
+    /// Sends the limit of tokens as `max_completion_tokens`, as OpenAI's newer models want it.
+    #[must_use]
+    pub fn with_max_completion_tokens(self) -> Self {
+        self.set(|settings| settings.max_tokens_field = "max_completion_tokens")
+    }
+
+    /// Sends the session's id and the wish to keep the cache (`prompt_cache_key`, `prompt_cache_retention`), which
+    /// OpenAI knows and other servers may refuse.
+    #[must_use]
+    pub fn with_prompt_cache(self) -> Self {
+        self.set(|settings| settings.prompt_cache = true)
+    }
+
+    /// Sets what `reasoning_effort` says for each thinking level; `None` says nothing. Otherwise it is the level's own
+    /// name, and `xhigh` for [`ThinkingLevel::Max`].
+    #[must_use]
+    pub fn with_effort(self, effort: fn(ThinkingLevel) -> Option<&'static str>) -> Self {
+        self.set(|settings| settings.effort = effort)
+    }
+
+    /// Says whether the model gets its own earlier thinking back, in the field it came in. It does, otherwise; servers
+    /// that refuse it are few.
+    #[must_use]
+    pub fn with_thinking_returned(self, return_thinking: bool) -> Self {
+        self.set(|settings| settings.return_thinking = return_thinking)
+    }
+
+    /// Reads events of at most `limit` bytes; a longer one fails the answer.
+    #[must_use]
+    pub fn with_limit(self, limit: usize) -> Self {
+        self.set(|settings| settings.limit = limit)
+    }
+
+    /// Shows what goes over the wire.
+    #[must_use]
+    pub fn with_observer(mut self, observer: impl Observer) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    fn http_request(
+        &self,
+        request: &Request,
+        secrets: &mut Secrets,
+    ) -> Result<HttpRequest, serde_json::Error> {
+        let body = serde_json::to_vec(&request::body(request, &self.settings))?;
+        let mut http = HttpRequest::post(&self.url, body);
+        http.headers.set("Content-Type", "application/json");
+        http.headers.set("Accept", "text/event-stream");
+        if let Some(identity) = &request.options.identity {
+            identify(identity, &mut http.headers);
+        }
+        if let Some(key) = request.api_key.as_ref().or(self.settings.key.as_ref()) {
+            secrets.add(key.reveal());
+            http.headers.set("Authorization", format!("Bearer {}", key.reveal()));
+        }
+        let of_request = request.options.headers.iter().flat_map(|headers| &headers.0);
+        let of_request = of_request.map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in self.settings.headers.iter().chain(of_request) {
+            secrets.add(value);
+            http.headers.set(name, value);
+        }
+        Ok(http)
+    }
+}
+
+/// The headers by which providers know the application.
+fn identify(identity: &ClientIdentity, headers: &mut HttpHeaders) {
+    let name = env!("CARGO_PKG_NAME");
+    let version = identity.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
+    headers.set(
+        "User-Agent",
+        match &identity.user_agent {
+            Some(UserAgent::Custom(text)) => text.clone(),
+            Some(UserAgent::Detailed) => {
+                format!("{name}/{version} ({}; {})", std::env::consts::OS, std::env::consts::ARCH)
+            }
+            Some(UserAgent::Short) | None => format!("{name}/{version}"),
+        },
+    );
+    if let Some(Some(attribution)) = &identity.attribution {
+        headers.set("HTTP-Referer", attribution.url.as_str());
+        headers.set("X-Title", attribution.name.as_str());
+    }
+}
+
+impl StreamFn for OpenAiCompatible {
+    fn stream(&self, request: Request) -> BoxDeltaStream {
+        let mut secrets = Secrets::default();
+        let http = match self.http_request(&request, &mut secrets) {
+            Ok(http) => http,
+            Err(error) => {
+                let error = Delta::error(format!("the request cannot be written as JSON: {error}"));
+                return stream::iter([error]).boxed();
+            }
+        };
+        let effort = request.thinking_level.and_then(self.settings.effort);
+        let exchange = Exchange {
+            who: "the provider",
+            transport: self.transport.clone(),
+            model: request.model,
+            observer: self.observer.clone(),
+            secrets,
+            abort: request.abort,
+        };
+        exchange.answer(http, AnswerDecoder::new(effort, self.settings.limit))
+    }
+}
+
+impl fmt::Debug for OpenAiCompatible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenAiCompatible").field("url", &without_secrets(&self.url)).finish_non_exhaustive()
+    }
+}
