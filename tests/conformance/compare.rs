@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 use turnstate::message::Usage;
 
-use crate::record::Trace;
+use crate::record::{Record, Trace};
 
-/// The first difference of two traces: where, what was expected, what came.
-pub(crate) fn first_difference(ours: &Trace, reference: &Trace) -> Option<String> {
-    let comparison = Comparison { cut_off: cut_off_calls(&reference.events) };
+/// The first difference of a replay from its record: where, what was expected, what came.
+pub(crate) fn first_difference(ours: &Trace, record: &Record) -> Option<String> {
+    let reference = &record.trace;
+    let substitutes = record.has_tag("run_failure");
+    let comparison = Comparison { cut_off: cut_off_calls(&reference.events), substitutes };
     let asked = |hooks: &[Value]| hooks.iter().filter(|hook| !is_needless(hook)).cloned().collect::<Vec<_>>();
     let executions = |trace: &Trace| Value::Object(trace.executions.clone());
     comparison
@@ -25,6 +27,11 @@ pub(crate) fn first_difference(ours: &Trace, reference: &Trace) -> Option<String
 /// The first difference of two values.
 pub(crate) fn difference(what: &str, ours: &Value, reference: &Value) -> Option<String> {
     Comparison::default().values(what, ours, reference)
+}
+
+/// Whether two values are the same, numbers by value.
+pub(crate) fn same(ours: &Value, reference: &Value) -> bool {
+    Comparison::default().path(ours, reference, false).is_none()
 }
 
 /// A call of a hook on the way to a request that is not made after an abort: it need not be made either.
@@ -46,6 +53,8 @@ fn cut_off_calls(events: &[Value]) -> HashSet<String> {
 struct Comparison {
     /// Calls whose arguments are compared as streaming ones.
     cut_off: HashSet<String>,
+    /// Failed answers may be substitutes: those of the reference do not say which thinking level was asked for.
+    substitutes: bool,
 }
 
 impl Comparison {
@@ -72,7 +81,9 @@ impl Comparison {
             (Value::Object(a), Value::Object(b)) => {
                 let streaming = streaming || is_streaming_update(b);
                 let cut_off = streaming || self.is_cut_off(b);
+                let no_level = self.substitutes && is_failed(b) && !b.contains_key("thinkingLevel");
                 all_keys(a, b).find_map(|key| match (a.get(key), b.get(key)) {
+                    _ if key == "thinkingLevel" && no_level => None,
                     (Some(a), Some(b)) if cut_off && is_arguments(key) && streams_as(a, b) => None,
                     (Some(a), Some(b)) if key == "usage" && same_usage(a, b) => None,
                     (Some(a), Some(b)) => below(key, self.path(a, b, streaming)),
@@ -129,6 +140,10 @@ fn same_usage(a: &Value, b: &Value) -> bool {
     read(a).is_some() && read(a) == read(b)
 }
 
+fn is_failed(message: &Map<String, Value>) -> bool {
+    matches!(message.get("stopReason").and_then(Value::as_str), Some("error" | "aborted"))
+}
+
 fn is_arguments(key: &str) -> bool {
     matches!(key, "arguments" | "args")
 }
@@ -148,7 +163,7 @@ fn streams_as(ours: &Value, reference: &Value) -> bool {
 }
 
 /// Whether `less` can become `more` as text goes on.
-fn grows_into(less: &Value, more: &Value) -> bool {
+pub(crate) fn grows_into(less: &Value, more: &Value) -> bool {
     match (less, more) {
         (Value::Object(a), Value::Object(b)) => {
             a.iter().all(|(key, a)| b.get(key).is_some_and(|b| grows_into(a, b)))
@@ -162,7 +177,7 @@ fn grows_into(less: &Value, more: &Value) -> bool {
 }
 
 /// How many numbers, words and strings a value has.
-fn leaves(value: &Value) -> usize {
+pub(crate) fn leaves(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(leaves).sum(),
         Value::Object(object) => object.values().map(leaves).sum(),

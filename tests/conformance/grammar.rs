@@ -62,6 +62,8 @@ struct Run<'a> {
     turn: Option<Turn<'a>>,
     /// The message that has started and not ended.
     open: Option<&'a Value>,
+    /// Whether the open turn has an answer that streamed: no other one may follow.
+    answered: bool,
     messages: Vec<&'a Value>,
 }
 
@@ -81,6 +83,7 @@ impl<'a> Run<'a> {
         if kind == "turn_start" {
             ensure(self.turn.is_none(), "a turn starts in a turn")?;
             self.turns += 1;
+            self.answered = false;
             self.turn = Some(Turn::default());
             return Ok(());
         }
@@ -94,7 +97,10 @@ impl<'a> Run<'a> {
             }
             "message_start" => {
                 ensure(self.open.is_none(), "a message starts in a message")?;
+                let is_second = self.answered && message["role"] != "toolResult";
+                ensure(!is_second, "a message starts after the answer")?;
                 self.open = Some(message);
+                self.answered |= streams(message);
             }
             "message_update" => ensure(self.open.is_some_and(streams), "an update of no streaming answer")?,
             "message_end" => {

@@ -7,6 +7,7 @@
 mod compare;
 mod excuse;
 mod executor;
+mod functions;
 mod grammar;
 mod play;
 mod record;
@@ -17,7 +18,8 @@ mod stage;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use record::Record;
+use functions::Verdict;
+use record::{Record, VectorFile};
 
 #[test]
 fn the_reference_traces_agree() {
@@ -25,6 +27,9 @@ fn the_reference_traces_agree() {
     let mut report = Report::default();
     report.records("cases", record::cases(&dir));
     report.records("random", record::random(&dir));
+    for file in record::vector_files(&dir) {
+        report.vectors(&file);
+    }
     report.print();
     assert!(report.is_good(), "the traces differ");
 }
@@ -60,7 +65,7 @@ impl Report {
         let played = play::play(&record.scenario, play::Way::Run);
         let excused = excuse::excuse(record);
         let broken = grammar::check(&played.trace, &played.ledger).err();
-        let differs = compare::first_difference(&played.trace, &record.trace);
+        let differs = compare::first_difference(&played.trace, record);
         match excused {
             Some(rule) => {
                 kind.excused += 1;
@@ -76,6 +81,26 @@ impl Report {
             (None, Some(differs), None) => self.mismatch(&record.name, &differs),
             (None, ..) => kind.passed += usize::from(excused.is_none()),
         }
+    }
+
+    fn vectors(&mut self, file: &VectorFile) {
+        let mut kind = Kind { name: file.kind.clone(), passed: 0, total: 0, excused: 0 };
+        for (number, vector) in file.vectors.iter().enumerate() {
+            let Some(verdict) = functions::check(&file.kind, vector) else { return };
+            kind.total += 1;
+            match verdict {
+                Verdict::Agrees => kind.passed += 1,
+                Verdict::Differs(difference) => {
+                    self.mismatch(&format!("{} {number}", file.kind), &format!("{difference}\n      for {vector}"));
+                }
+                Verdict::Excused(rule) => {
+                    kind.total -= 1;
+                    kind.excused += 1;
+                    *self.rules.entry(rule).or_default() += 1;
+                }
+            }
+        }
+        self.kinds.push(kind);
     }
 
     fn mismatch(&mut self, name: &str, what: &str) {

@@ -6,13 +6,14 @@ mod stateless;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use turnstate::CustomMessage;
-use turnstate::message::{AgentMessage, CustomMessage as Custom};
+use turnstate::message::{AgentMessage, CustomMessage as Custom, StopReason};
+use turnstate::tool::AgentTool;
 
 use crate::executor::Executor;
 use crate::grammar::Ledger;
-use crate::record::{Action, Api, Scenario, Trace};
+use crate::record::{Action, Api, CallStep, Response, Scenario, Step, Trace};
 use crate::shape;
 use crate::stage::Stage;
 
@@ -112,6 +113,26 @@ fn settle(stage: &Stage, executor: &Executor) {
     if !executor.run_until_stalled() {
         stage.log().ledger.faults.push("something wakes itself for ever".to_owned());
     }
+}
+
+/// Has a tool run that makes a nested call, which the scenario knows as `id`. Gives the arguments that the nested call
+/// was executed with, if it was.
+pub(crate) fn call_within(mut scenario: Scenario, outer: AgentTool, id: &str) -> Option<Value> {
+    let name = outer.name().to_owned();
+    let call = CallStep { id: name.clone(), name, chunks: Vec::new(), args: Some(Map::new()) };
+    let asks = Step { tool_call: Some(call), ..Step::default() };
+    let done = Step { done: Some(StopReason::ToolUse), ..Step::default() };
+    scenario.responses = vec![Response { steps: vec![asks, done], ignore_abort: false }];
+    let mut stage = Stage::new(Arc::new(scenario));
+    stage.nested_id = Some(id.to_owned());
+    let stage = Arc::new(stage);
+    let mut run = run::build::<Skipped>(&stage);
+    let mut tools = run.tools().to_vec();
+    tools.push(outer);
+    run.set_tools(tools);
+    drop(futures::executor::block_on(run.prompt("go").finish()));
+    let executions = stage.take_log().trace.executions;
+    executions.get(id).cloned()
 }
 
 /// The messages that a prompt gives; the text of a scenario is left to the library.

@@ -1,0 +1,40 @@
+//! The vectors: inputs and answers of single functions.
+
+mod arguments;
+mod nested;
+mod sessions;
+mod transcript;
+
+use serde_json::Value;
+
+use crate::compare;
+
+/// What came of one vector.
+pub(crate) enum Verdict {
+    Agrees,
+    Differs(String),
+    /// It differs, in a way that is decided on.
+    Excused(&'static str),
+}
+
+/// Replays one vector; `None` for a kind that is not known.
+pub(crate) fn check(kind: &str, vector: &Value) -> Option<Verdict> {
+    Some(match kind {
+        "replay" => transcript::replay(vector),
+        "tool_diff" => transcript::tool_diff(vector),
+        "sessions" => sessions::check(vector),
+        "salvage" => arguments::salvage(vector),
+        "final_args" => arguments::complete(vector),
+        "run_tool_call" => nested::run_tool_call(vector),
+        _ => return None,
+    })
+}
+
+/// Compares an answer with the one that is expected, or with that of the older version.
+fn compared(ours: &Value, vector: &Value) -> Verdict {
+    match compare::difference("answer", ours, &vector["expect"]) {
+        None => Verdict::Agrees,
+        Some(_) if vector.get("v1_4").is_some_and(|older| compare::same(ours, older)) => Verdict::Agrees,
+        Some(difference) => Verdict::Differs(difference),
+    }
+}
