@@ -1,6 +1,7 @@
 //! Replaying a scenario, in one of the ways the library can be used.
 
 mod run;
+mod shared;
 mod stateless;
 
 use std::rc::Rc;
@@ -40,6 +41,16 @@ pub(crate) enum Skipped {
 pub(crate) enum Way {
     /// By `Run`, held by a host that knows what it holds.
     Run,
+    /// By the shared `Agent`.
+    Agent,
+}
+
+/// The ways to replay a scenario; a loop has but one.
+pub(crate) fn ways(scenario: &Scenario) -> &'static [Way] {
+    match scenario.api {
+        Api::Agent => &[Way::Run, Way::Agent],
+        Api::Loop | Api::LoopContinue => &[Way::Run],
+    }
 }
 
 /// What a replay showed.
@@ -63,6 +74,7 @@ pub(crate) fn play(scenario: &Arc<Scenario>, way: Way) -> Played {
 fn play_agent<M: Custom + PartialEq + Clone>(scenario: &Arc<Scenario>, way: Way) -> Played {
     direct(scenario, |stage, executor| match way {
         Way::Run => run::RunHost::<M>::boxed(stage, executor),
+        Way::Agent => shared::AgentHost::<M>::boxed(stage, executor),
     })
 }
 
