@@ -31,6 +31,7 @@ impl<M: CustomMessage> Agent<M> {
 
     /// Changes the model, the thinking level or the tools of the run under way, from its next turn on to its end; see
     /// [`Handle::change_next_turn`](crate::Handle::change_next_turn). `false` while no run is under way.
+    #[must_use = "where no run is under way nothing is kept"]
     pub fn change_next_turn(&self, change: TurnChange) -> bool {
         self.0.handle.change_next_turn(change)
     }

@@ -129,6 +129,12 @@ pub trait MessageSource<M>: Send + Sync + 'static {
     /// at the head of their queue.
     fn give_back(&self, count: usize);
 
+    /// Whether any message waits. The loop asks it only to tell the hooks whether the run goes on; a source that cannot
+    /// say keeps to `false`.
+    fn has_messages(&self) -> bool {
+        false
+    }
+
     /// What is to change from the next turn on. Asked between two turns, before the hooks prepare; not after an abort.
     fn take_change(&self) -> TurnChange {
         TurnChange::default()

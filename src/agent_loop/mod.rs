@@ -35,7 +35,7 @@ use self::schedule::{
     AfterAnswer, AfterSteering, AfterTurn, BatchOutcome, after_answer, after_follow_ups, after_steering,
     after_turn,
 };
-use self::spine::{Pending, Spine, finish, finished};
+use self::spine::{Pending, Spine, finish};
 use crate::abort::AbortSignal;
 use crate::event::{AgentEvent, Ending};
 use crate::hook::FinishTurn;
@@ -77,11 +77,12 @@ async fn run<M: CustomMessage>(
                 AfterAnswer::RunBatch => spine.run_batch(&answer).await,
                 AfterAnswer::RefuseBatch => spine.refuse_batch(&answer).await,
                 AfterAnswer::Fail => {
-                    spine.finish_turn(&finished(&answer, &BatchResults::none())).await;
+                    let turn = spine.finished(&answer, &BatchResults::none());
+                    spine.finish_turn(&turn).await;
                     break 'run spine.failed_ending(&answer);
                 }
             };
-            let turn = finished(&answer, &batch);
+            let turn = spine.finished(&answer, &batch);
             let decided = spine.finish_turn(&turn).await;
             pending = match after_turn(finish(&decided), spine.is_aborted()) {
                 AfterTurn::PollSteering => spine.poll_steering(),

@@ -8,7 +8,7 @@ use super::call::Batch;
 use super::closing::ABORTED_ANSWER;
 use super::config::{LoopConfig, Tools};
 use super::desk::{Asking, Desk};
-use super::schedule::{Finish, polls_again};
+use super::schedule::{BatchOutcome, Finish, polls_again};
 use super::turn_change::TurnChange;
 use super::unless_aborted::unless_aborted;
 use super::updates::Updates;
@@ -330,6 +330,13 @@ impl<M: CustomMessage> Spine<M> {
 
     // The end of a turn.
 
+    /// A turn's answer and its results, for the hooks.
+    pub(super) fn finished(&self, answer: &Arc<AssistantMessage>, batch: &BatchResults) -> FinishedTurn {
+        let steered = !self.is_aborted() && self.config.messages.has_messages();
+        let goes_on = answer.is_usable() && (batch.outcome == BatchOutcome::Results || steered);
+        FinishedTurn { message: answer.clone(), tool_results: batch.results.clone(), goes_on }
+    }
+
     /// Asks the hooks, tells the end of the turn, and gives what the hooks decided. The hooks are awaited even after an
     /// abort: hosts save there.
     pub(super) async fn finish_turn(&mut self, turn: &FinishedTurn) -> FinishTurn {
@@ -338,7 +345,7 @@ impl<M: CustomMessage> Spine<M> {
             let answer = hook.finish_turn(turn, self.cx()).await;
             decided = stronger(decided, answer);
         }
-        let FinishedTurn { message, tool_results } = turn.clone();
+        let FinishedTurn { message, tool_results, .. } = turn.clone();
         self.emit(AgentEvent::TurnEnd { message, tool_results }).await;
         decided
     }
@@ -391,11 +398,6 @@ pub(super) fn finish(decided: &FinishTurn) -> Finish {
         FinishTurn::Continue => Finish::Continue,
         FinishTurn::End { .. } => Finish::End,
     }
-}
-
-/// A turn's answer and its results.
-pub(super) fn finished(answer: &Arc<AssistantMessage>, batch: &BatchResults) -> FinishedTurn {
-    FinishedTurn { message: answer.clone(), tool_results: batch.results.clone() }
 }
 
 /// The run's identity, merged over this crate's.

@@ -19,6 +19,9 @@ pub struct FinishedTurn {
     pub message: Arc<AssistantMessage>,
     /// The results of its calls, in the order of the calls.
     pub tool_results: Vec<Arc<ToolResultMessage>>,
+    /// Whether the run goes on after this turn if no hook decides otherwise: there are results that the model is to
+    /// see, or messages waited in a queue when the turn ended.
+    pub goes_on: bool,
 }
 
 /// Whether a tool call runs.

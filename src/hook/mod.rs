@@ -3,11 +3,17 @@
 //! One trait, [`Hook`], with a default for each method; write those that are needed, as plain `async fn`. Hooks stack:
 //! several run in order of registration. Small ones can be async closures, given to the builder
 //! ([`RunBuilder::before_tool_call`](crate::RunBuilder::before_tool_call) and its siblings).
+//!
+//! Ready-made ones: [`TurnLimit`], [`ToolCallLimit`], [`TokenBudget`], [`CostBudget`] and [`RepeatedCalls`] end a run
+//! with a reason that its outcome shows; [`ToolFilter`] and [`Approval`] decide which calls run. Limits count for each
+//! run anew and keep nothing themselves: what they count is in the messages the run has added. So one of them may
+//! serve many runs, also at the same time.
 
 mod answers;
 mod closure;
 mod context;
 mod erased;
+mod ready;
 mod stack;
 
 use std::future::Future;
@@ -20,6 +26,10 @@ pub(crate) use closure::{
 };
 pub use context::HookContext;
 pub use erased::Unchanged;
+pub use ready::{
+    Approval, ApprovalRequest, CostBudget, Decision, RepeatedCalls, TokenBudget, ToolCallLimit, ToolFilter,
+    TurnLimit,
+};
 pub use stack::Hooks;
 
 use crate::message::{CustomMessage, ToolCall};

@@ -70,6 +70,7 @@ impl<M> Handle<M> {
     /// field by itself. `false`, and nothing is kept, while the run is idle; what waits when the run ends without
     /// another turn is dropped. To change the runs to come, set it on the idle run, or on the
     /// [`Agent`](crate::Agent), as well.
+    #[must_use = "where no run is under way nothing is kept"]
     pub fn change_next_turn(&self, change: TurnChange) -> bool {
         let running = self.is_running();
         if running {

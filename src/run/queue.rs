@@ -239,6 +239,11 @@ impl<M: Send + Sync + 'static> MessageSource<M> for Queues<M> {
         }
     }
 
+    fn has_messages(&self) -> bool {
+        let inner = self.lock();
+        !inner.steering.entries.is_empty() || !inner.follow_ups.entries.is_empty()
+    }
+
     fn take_change(&self) -> TurnChange {
         std::mem::take(&mut self.lock().change)
     }

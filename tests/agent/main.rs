@@ -4,5 +4,6 @@
 mod changes;
 mod panics;
 mod prompts;
+mod ready_hooks;
 mod spawner;
 mod support;
