@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::StreamExt;
 
 use super::call::milliseconds;
-use super::closing::{ABORTED_ANSWER, Closing};
+use super::closing::{ABORTED_ANSWER, Closing, failed_answer};
 use super::config::{LoopConfig, MessageSource};
 use super::desk::{Asking, Desk, HandBack, Order};
 use super::spine::{Memory, Recall};
@@ -391,9 +391,13 @@ impl<M: CustomMessage> AgentLoop<M> {
 
     /// Ends the run out of order: drops everything in flight, and makes ready the events that are missing.
     fn break_off(&mut self, failure: Failure) {
-        let ending = match failure.reason {
+        let (reason, message) = match failed_answer(&self.state) {
+            Some(answer) => (answer.stop_reason, answer.error_message.as_ref().unwrap_or(&failure.message)),
+            None => (failure.reason, &failure.message),
+        };
+        let ending = match reason {
             StopReason::Aborted => Ending::Aborted,
-            _ => Ending::Failed { message: failure.message.clone() },
+            _ => Ending::Failed { message: message.clone() },
         };
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         drop_foreign(stage);
