@@ -311,7 +311,7 @@ impl<M: CustomMessage> AgentLoop<M> {
             }
             Delta::Whole { message } => {
                 self.state.take_partial();
-                self.end_answer(message);
+                self.end_answer(finished_whole(message));
                 None
             }
             piece => self.grow(piece),
@@ -432,6 +432,16 @@ impl<M: CustomMessage> AgentLoop<M> {
 /// Drops what a host gave. Its drop is foreign code: a panic there ends nothing but itself.
 pub(crate) fn drop_foreign<T>(foreign: T) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(foreign)));
+}
+
+/// A whole answer, taken as it is, unless it says of itself that it is none.
+fn finished_whole(mut message: Arc<AssistantMessage>) -> Arc<AssistantMessage> {
+    if message.stop_reason == StopReason::Pending {
+        let answer = Arc::make_mut(&mut message);
+        answer.stop_reason = StopReason::Error;
+        answer.error_message = Some(ENDED_PENDING.to_owned());
+    }
+    message
 }
 
 const ENDED_EARLY: &str = "the model's stream ended without a terminal delta";
