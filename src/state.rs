@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::event::{AgentEvent, Ending, Outcome};
-use crate::message::{
-    AgentMessage, AssistantMessage, NoCustom, StopReason, ToolCall, ToolResultMessage, Usage,
-};
+use crate::message::{AgentMessage, AssistantMessage, NoCustom, ToolCall, ToolResultMessage, Usage};
 use crate::model::PartialMessage;
 use crate::tool::ToolResult;
 use crate::transcript::{Replay, Transcript};
@@ -255,8 +253,8 @@ impl<M> State<M> {
                 self.turn = None;
             }
             AgentEvent::MessageStart { message } => {
-                let streams = matches!(message, AgentMessage::Assistant(answer) if answer.stop_reason == StopReason::Pending);
-                if !streams {
+                // An answer that streams is open already: the driver grows it.
+                if !matches!(self.open, Some(Open::Answer(_))) {
                     self.open = Some(Open::Message(message.clone()));
                 }
             }

@@ -53,6 +53,10 @@ impl Closing {
             events.push(AgentEvent::TurnEnd { message, tool_results: Vec::new() });
             return events;
         }
+        if failed_answer(state).is_some() {
+            // The run was ending with it: only its end is missing.
+            return events;
+        }
         let mut in_turn = state.turn().is_some();
         if let Some(answer) = answer_of(state) {
             self.close_answer(&mut events, state, answer);
@@ -125,6 +129,13 @@ impl Closing {
         };
         made_up_result(call, text, self.now)
     }
+}
+
+/// The failed or aborted answer that a run is ending with, once its turn is over.
+pub(crate) fn failed_answer<M>(state: &State<M>) -> Option<&Arc<AssistantMessage>> {
+    let is_over = state.turn().is_none() && state.error().is_some();
+    let answers = state.added().iter().rev().filter_map(AgentMessage::as_assistant);
+    answers.take(usize::from(is_over)).find(|answer| !answer.is_usable())
 }
 
 /// The finished answer of the open turn, also when it is just about to be written.

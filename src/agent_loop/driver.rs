@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::StreamExt;
 
 use super::call::milliseconds;
-use super::closing::{ABORTED_ANSWER, Closing};
+use super::closing::{ABORTED_ANSWER, Closing, failed_answer};
 use super::config::{LoopConfig, MessageSource};
 use super::desk::{Asking, Desk, HandBack, Order};
 use super::spine::{Memory, Recall};
@@ -311,7 +311,7 @@ impl<M: CustomMessage> AgentLoop<M> {
             }
             Delta::Whole { message } => {
                 self.state.take_partial();
-                self.end_answer(message);
+                self.end_answer(finished_whole(message));
                 None
             }
             piece => self.grow(piece),
@@ -391,9 +391,13 @@ impl<M: CustomMessage> AgentLoop<M> {
 
     /// Ends the run out of order: drops everything in flight, and makes ready the events that are missing.
     fn break_off(&mut self, failure: Failure) {
-        let ending = match failure.reason {
+        let (reason, message) = match failed_answer(&self.state) {
+            Some(answer) => (answer.stop_reason, answer.error_message.as_ref().unwrap_or(&failure.message)),
+            None => (failure.reason, &failure.message),
+        };
+        let ending = match reason {
             StopReason::Aborted => Ending::Aborted,
-            _ => Ending::Failed { message: failure.message.clone() },
+            _ => Ending::Failed { message: message.clone() },
         };
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         drop_foreign(stage);
@@ -428,6 +432,16 @@ impl<M: CustomMessage> AgentLoop<M> {
 /// Drops what a host gave. Its drop is foreign code: a panic there ends nothing but itself.
 pub(crate) fn drop_foreign<T>(foreign: T) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(foreign)));
+}
+
+/// A whole answer, taken as it is, unless it says of itself that it is none.
+fn finished_whole(mut message: Arc<AssistantMessage>) -> Arc<AssistantMessage> {
+    if message.stop_reason == StopReason::Pending {
+        let answer = Arc::make_mut(&mut message);
+        answer.stop_reason = StopReason::Error;
+        answer.error_message = Some(ENDED_PENDING.to_owned());
+    }
+    message
 }
 
 const ENDED_EARLY: &str = "the model's stream ended without a terminal delta";

@@ -9,6 +9,8 @@ mod gate;
 mod model;
 mod response;
 pub mod scenario;
+#[cfg(feature = "proptest")]
+pub mod strategy;
 mod tool;
 mod trace;
 

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use futures_util::stream::StreamExt;
 
+use super::gate::quiet_panic;
 use super::response::Step;
 use super::{GateWait, Response};
 use crate::model::{BoxDeltaStream, Delta, Request, StreamFn};
@@ -170,7 +171,7 @@ impl Stream for ScriptedStream {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                Some(Step::Panic(message)) => std::panic::panic_any(message),
+                Some(Step::Panic(message)) => quiet_panic(message),
             }
         }
     }

@@ -9,6 +9,7 @@ use futures_util::future::{Either, select};
 use serde_json::{Map, Value, json};
 
 use super::Gate;
+use super::gate::quiet_panic;
 use crate::message::ToolCall;
 use crate::tool::{AgentTool, ExecutionMode, IntoTool, OnAbort, ToolContext, ToolError, ToolOutput};
 
@@ -327,7 +328,7 @@ impl ToolScript {
             ScriptEnd::Ok => ToolOutput::text("ok"),
             ScriptEnd::Returns(output) => output,
             ScriptEnd::Fails(message) => return Err(message.into()),
-            ScriptEnd::Panics(message) => std::panic::panic_any(message),
+            ScriptEnd::Panics(message) => quiet_panic(message),
         };
         output.content.extend(nested);
         Ok(output)

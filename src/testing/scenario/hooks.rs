@@ -12,6 +12,7 @@ use crate::hook::{
 };
 use crate::message::{AgentMessage, Content, CustomMessage, ToolCall};
 use crate::testing::Gates;
+use crate::testing::gate::quiet_panic;
 use crate::tool::{AgentTool, ToolOutput};
 use crate::transcript::Messages;
 
@@ -65,7 +66,7 @@ impl PlannedHooks {
 }
 
 fn panic_of(hook: &str) -> ! {
-    std::panic::panic_any(format!("{hook} panicked"))
+    quiet_panic(format!("{hook} panicked"))
 }
 
 impl<M: CustomMessage> Hook<M> for PlannedHooks {

@@ -6,7 +6,7 @@ use crate::event::Outcome;
 use crate::message::{AgentMessage, CustomMessage};
 use crate::model::Request;
 use crate::run::{Handle, Idle, Run, RunBuilder, Streaming};
-use crate::testing::{Checkable, Checked, Driven, Execution, Progress, ScriptedModel, Trace};
+use crate::testing::{Checkable, Checked, Driven, Execution, Gates, Progress, ScriptedModel, Trace, Workers};
 use crate::transcript::Transcript;
 
 /// A scenario that was played: all there is to know of it.
@@ -45,6 +45,10 @@ pub struct Played<M: CustomMessage> {
     pub held_up: Vec<String>,
     /// The model, for the next prompt.
     pub model: ScriptedModel,
+    /// The gates, some of which may still be closed.
+    pub gates: Gates,
+    /// Where spawned tools run.
+    pub workers: Workers,
 }
 
 /// How a played scenario ended.
@@ -76,6 +80,17 @@ impl<M: CustomMessage> Played<M> {
     #[must_use]
     pub fn outcome(&self) -> Option<&Outcome<M>> {
         self.run.as_ref()?.outcome()
+    }
+
+    /// Drives another run of this scenario to its end, checks its events, and lets through whoever waits on a gate.
+    ///
+    /// # Panics
+    /// As [`Scenario::play`].
+    #[track_caller]
+    pub fn finish(&self, run: Run<Streaming, M>) -> Run<Idle, M> {
+        let mut run = Driven::new(run.checked()).with_gates(&self.gates).with_workers(&self.workers);
+        run.run_releasing(|_| 0);
+        run.into_inner().into_parts().0.cancel()
     }
 
     /// The messages that the run added.
@@ -131,12 +146,22 @@ struct Rest<M: CustomMessage> {
     model: ScriptedModel,
     tools: Vec<crate::testing::ScriptedTool>,
     tool_log: super::hooks::ToolLog,
+    gates: Gates,
+    workers: Workers,
 }
 
 impl<'a, M: CustomMessage> Playing<'a, M> {
     fn new(scenario: &'a Scenario<M>, stage: Stage<M>) -> Self {
         let Stage { run, model, tools, gates, workers, director, tool_log } = stage;
-        let rest = Rest { before: run.transcript().clone(), handle: run.handle(), model, tools, tool_log };
+        let rest = Rest {
+            before: run.transcript().clone(),
+            handle: run.handle(),
+            model,
+            tools,
+            tool_log,
+            gates: gates.clone(),
+            workers: workers.clone(),
+        };
         let run = run.prompt(scenario.prompt.clone()).checked();
         Self {
             scenario,
@@ -223,7 +248,7 @@ impl<'a, M: CustomMessage> Playing<'a, M> {
     fn end(self, ended: Ended) -> Played<M> {
         let polls = self.run.polls();
         let (transcript, run, trace) = close(self.run.into_inner(), ended);
-        let Rest { before, handle, model, tools, tool_log } = self.rest;
+        let Rest { before, handle, model, tools, tool_log, gates, workers } = self.rest;
         Played {
             trace,
             ended,
@@ -241,6 +266,8 @@ impl<'a, M: CustomMessage> Playing<'a, M> {
             polls,
             held_up: self.held_up,
             model,
+            gates,
+            workers,
         }
     }
 }
