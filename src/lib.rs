@@ -144,6 +144,7 @@ mod async_fn;
 mod clock;
 mod error_text;
 mod event;
+pub mod guide;
 pub mod hook;
 pub mod message;
 pub mod model;

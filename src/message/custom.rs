@@ -12,6 +12,27 @@ use super::{Projection, Roles, Timestamp};
 ///
 /// Derive it: `#[derive(CustomMessage)]` demands for every variant that it says what the model sees, so a role
 /// cannot be forgotten. A run is generic over one such type; runs that need none use [`NoCustom`].
+///
+/// ```
+/// use turnstate::CustomMessage;
+///
+/// #[derive(Debug, CustomMessage)]
+/// enum AppMessage {
+///     /// Shown to the person only.
+///     #[message(skip)]
+///     Notification { text: String, timestamp: u64 },
+///     /// Reaches the model as a user message, unless it is left out.
+///     #[message(user = "Ran `{command}`:\n{output}", skip_if = exclude_from_context)]
+///     BashExecution { command: String, output: String, exclude_from_context: bool, timestamp: u64 },
+/// }
+///
+/// let notification = AppMessage::Notification { text: "hi".into(), timestamp: 1 };
+/// assert_eq!(notification.role(), "notification");
+/// assert!(notification.project().messages().is_empty());
+/// ```
+///
+/// The [guide](crate::guide::custom_roles) goes through it step by step; the derive's own page lists the attributes.
+/// The trait may be implemented by hand too, for roles that are known at run time only.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a custom message",
     label = "not a custom message",

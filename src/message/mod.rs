@@ -2,7 +2,7 @@
 //!
 //! [`AgentMessage<M>`] is what a transcript is made of: the four standard roles and the application's own
 //! ([`CustomMessage`]). [`Message`] is what a model sees: the same without the custom roles. Both are enums of
-//! [`Arc`]s, 16 bytes each, so transcripts, requests and events share messages instead of copying them.
+//! [`Arc`](std::sync::Arc)s, 16 bytes each, so transcripts, requests and events share messages instead of copying them.
 
 mod agent_message;
 mod assistant;

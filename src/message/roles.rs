@@ -273,6 +273,10 @@ const fn same(a: &str, b: &str) -> bool {
 #[cfg(test)]
 #[allow(clippy::expect_used, reason = "a test fails by panicking")]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
     use super::*;
 
     const INNER: Roles = Roles::of(&[Role::new("innerNote", "inner::Note")]);
@@ -342,5 +346,54 @@ mod tests {
     fn a_text_that_is_too_long_is_cut() {
         let long = "x".repeat(2_000);
         assert_eq!(ConstText::new().add(&long).as_str(), &long[..1024]);
+    }
+
+    /// What a random type declares, by its place and its names.
+    #[derive(Debug, Clone)]
+    struct Declared {
+        own: Vec<&'static str>,
+        extended: Vec<Declared>,
+    }
+
+    impl Declared {
+        /// The constant that such a type would have. Each declaration has a place of its own.
+        fn roles(&self, places: &mut usize) -> Roles {
+            let mut place = || {
+                *places += 1;
+                &*Box::leak(format!("place{places}").into_boxed_str())
+            };
+            let own: Vec<_> = self.own.iter().map(|name| Role::new(name, place())).collect();
+            let extended: Vec<_> = self.extended.iter().map(|declared| declared.roles(places)).collect();
+            Roles::of(own.leak()).extending(extended.leak())
+        }
+
+        fn names(&self) -> Vec<&'static str> {
+            let extended = self.extended.iter().flat_map(Self::names);
+            self.own.iter().copied().chain(extended).collect()
+        }
+    }
+
+    fn declared() -> impl Strategy<Value = Declared> {
+        let names = || vec(select(vec!["a", "b", "c", "d", "e", "f", "aa", "toolResult"]), 0..3);
+        let leaf = names().prop_map(|own| Declared { own, extended: Vec::new() });
+        leaf.prop_recursive(3, 8, 3, move |inner| {
+            (names(), vec(inner, 0..3)).prop_map(|(own, extended)| Declared { own, extended })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn roles_pass_where_each_is_declared_once_and_none_is_reserved(declared in declared()) {
+            let mut names = declared.names();
+            let all = names.len();
+            names.sort_unstable();
+            names.dedup();
+            let sound = names.len() == all && !names.contains(&"toolResult");
+
+            let roles = declared.roles(&mut 0);
+            prop_assert_eq!(std::panic::catch_unwind(|| roles.check()).is_ok(), sound);
+            prop_assert_eq!(roles.all().len(), all);
+            prop_assert!(names.iter().all(|name| roles.names(name)));
+        }
     }
 }

@@ -42,7 +42,8 @@ fn is_needless(hook: &Value) -> bool {
 
 /// The calls of answers that failed or were cut: their arguments may not be complete.
 fn cut_off_calls(events: &[Value]) -> HashSet<String> {
-    let cut = |message: &&Value| matches!(message["stopReason"].as_str(), Some("error" | "aborted" | "length"));
+    let cut =
+        |message: &&Value| matches!(message["stopReason"].as_str(), Some("error" | "aborted" | "length"));
     let messages = events.iter().filter_map(|event| event.get("message")).filter(cut);
     let blocks = messages.filter_map(|message| message["content"].as_array()).flatten();
     blocks.filter_map(|block| block["id"].as_str()).map(str::to_owned).collect()
@@ -108,7 +109,8 @@ impl Comparison {
 }
 
 fn told(what: &str, ours: Option<&Value>, reference: Option<&Value>) -> String {
-    let show = |value: Option<&Value>| value.map_or("nothing".to_owned(), |value| shortened(&value.to_string()));
+    let show =
+        |value: Option<&Value>| value.map_or("nothing".to_owned(), |value| shortened(&value.to_string()));
     format!("{what}\n      expected {}\n      got      {}", show(reference), show(ours))
 }
 
