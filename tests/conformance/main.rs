@@ -104,7 +104,10 @@ impl Report {
             match verdict {
                 Verdict::Agrees => kind.passed += 1,
                 Verdict::Differs(difference) => {
-                    self.mismatch(&format!("{} {number}", file.kind), &format!("{difference}\n      for {vector}"));
+                    self.mismatch(
+                        &format!("{} {number}", file.kind),
+                        &format!("{difference}\n      for {vector}"),
+                    );
                 }
                 Verdict::Excused(rule) => {
                     kind.total -= 1;

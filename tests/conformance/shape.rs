@@ -182,7 +182,9 @@ fn token(text: &str) -> Option<&'static str> {
     Some(match text {
         "Operation aborted" => "aborted",
         _ if starts("There is no tool `") => "unknown_tool",
-        _ if starts("The arguments for tool `") => "invalid_arguments",
+        _ if starts("The arguments for tool `") || starts("invalid arguments for the tool `") => {
+            "invalid_arguments"
+        }
         _ if starts("The call of tool `") && text.ends_with("` was blocked.") => "blocked",
         _ if starts("The call was not run: the answer was cut off at its length limit") => "truncated",
         _ => return None,

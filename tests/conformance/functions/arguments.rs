@@ -52,7 +52,8 @@ const DIFFERENCES: [(&str, IsKind); 5] = [
     }),
     // The reference reads nothing of a string with a mistake in it before the end, and trims one that is not closed.
     ("a string is shown sooner, or with the blanks at its end", |input, reference, ours| {
-        matches!(parse_arguments(input), Err(ArgumentsError::Incomplete { .. })) && grows_into(reference, ours)
+        matches!(parse_arguments(input), Err(ArgumentsError::Incomplete { .. }))
+            && grows_into(reference, ours)
     }),
     // The reference goes on, or goes back, by guessing. The call will be an error in any case.
     ("from a mistake on that is not repaired the value stands still", |input, reference, ours| {

@@ -27,7 +27,9 @@ pub(super) fn tool_diff(vector: &Value) -> Verdict {
     let added: Vec<_> = changes.added.iter().map(|tool| &tool.name).collect();
     let removed: Vec<_> = changes.removed.iter().map(|tool| &tool.name).collect();
     match compared(&json!({"added": added, "removed": removed}), vector) {
-        Verdict::Differs(_) if is_reordered(vector) => Verdict::Excused("the order of keys is no change of a tool"),
+        Verdict::Differs(_) if is_reordered(vector) => {
+            Verdict::Excused("the order of keys is no change of a tool")
+        }
         verdict => verdict,
     }
 }

@@ -4,8 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use turnstate::message::CustomMessage;
 use turnstate::agent::{Prompting, ResumeRefused, WeakAgent};
+use turnstate::message::CustomMessage;
 use turnstate::{Agent, AgentEvent};
 
 use super::run::{build, perform_by_handle, queued, refusal};
