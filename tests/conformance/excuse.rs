@@ -4,7 +4,9 @@
 use serde_json::Value;
 
 use crate::grammar;
-use crate::record::{Action, Record};
+use crate::lossy::loses_information;
+use crate::record::{Action, Record, ToolDef};
+use crate::script::prepare;
 
 /// A rule that says of which records no agreement is asked.
 struct Rule {
@@ -12,13 +14,14 @@ struct Rule {
     holds: fn(&Record) -> bool,
 }
 
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 7] = [
     Rule { name: "resume retries after a failed answer", holds: resume_retries },
     Rule { name: "queues are left alone after an abort", holds: abort_leaves_queues },
     Rule { name: "an abort drops a waiting hook", holds: abort_drops_hooks },
     Rule { name: "an abort cuts a stream that ignores it", holds: abort_cuts_streams },
     Rule { name: "a stream without a terminal delta fails", holds: streams_need_an_end },
     Rule { name: "a failed run ends balanced", holds: failed_runs_end_balanced },
+    Rule { name: "coercion never loses information", holds: coercion_loses_nothing },
 ];
 
 /// The rule that excuses a record, if one does.
@@ -97,4 +100,28 @@ fn streams_need_an_end(record: &Record) -> bool {
 /// open is closed first. Excused is a trace whose own events break the grammar.
 fn failed_runs_end_balanced(record: &Record) -> bool {
     record.has_tag("run_failure") && grammar::check_events(&record.trace.events).is_err()
+}
+
+/// The reference makes arguments fit also where they then say something else: `null` becomes a text, a decimal is cut to
+/// an integer. Here such a call is refused. Excused is a trace that takes such arguments.
+fn coercion_loses_nothing(record: &Record) -> bool {
+    let messages = record.trace.events.iter().filter(|event| event["type"] == "message_end");
+    let blocks = messages.filter_map(|event| event["message"]["content"].as_array()).flatten();
+    blocks.filter(|block| block["type"] == "toolCall").any(|call| {
+        let def = record.scenario.tool_defs.values().find(|def| call["name"] == *def.name);
+        is_taken(record, call) && def.is_some_and(|def| takes_with_loss(def, &call["arguments"]))
+    })
+}
+
+/// Whether the reference found a call's arguments good: a hook is asked about it, or it is executed.
+fn is_taken(record: &Record, call: &Value) -> bool {
+    let is_asked = |hook: &Value| hook["hook"] == "beforeToolCall" && hook["call"] == call["id"];
+    let is_executed = call["id"].as_str().is_some_and(|id| record.trace.executions.contains_key(id));
+    is_executed || record.trace.hooks.iter().any(is_asked)
+}
+
+fn takes_with_loss(def: &ToolDef, arguments: &Value) -> bool {
+    let script = def.prepare.clone().unwrap_or_default();
+    let prepared = prepare(&script, arguments.as_object().cloned().unwrap_or_default());
+    prepared.is_ok_and(|prepared| loses_information(&prepared.into(), &def.parameters))
 }

@@ -2,6 +2,7 @@
 //!
 //! The data lies beside this file; `TURNSTATE_CONFORMANCE_DIR` names another directory of the same layout. Each mismatch
 //! is named, and at the end stands one line for each kind: `conformance: KIND: P of N, excused K`.
+#![cfg(feature = "validate")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod compare;
@@ -9,11 +10,16 @@ mod excuse;
 mod executor;
 mod functions;
 mod grammar;
+mod lossy;
 mod play;
 mod record;
 mod script;
 mod shape;
 mod stage;
+#[cfg(feature = "proxy")]
+#[path = "../provider/support.rs"]
+#[allow(dead_code, reason = "the tests of the providers need more of it")]
+mod support;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

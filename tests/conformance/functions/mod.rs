@@ -2,8 +2,11 @@
 
 mod arguments;
 mod nested;
+#[cfg(feature = "proxy")]
+mod proxy;
 mod sessions;
 mod transcript;
+mod validate;
 
 use serde_json::Value;
 
@@ -26,6 +29,11 @@ pub(crate) fn check(kind: &str, vector: &Value) -> Option<Verdict> {
         "salvage" => arguments::salvage(vector),
         "final_args" => arguments::complete(vector),
         "run_tool_call" => nested::run_tool_call(vector),
+        "validate" => validate::check(vector),
+        #[cfg(feature = "proxy")]
+        "proxy_stream" => proxy::stream(vector),
+        #[cfg(feature = "proxy")]
+        "proxy_request" => proxy::request(vector),
         _ => return None,
     })
 }

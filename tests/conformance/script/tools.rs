@@ -38,7 +38,11 @@ pub(crate) fn execution_mode(mode: Option<&str>) -> ExecutionMode {
     }
 }
 
-fn prepare(script: &Prepare, mut args: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
+/// What a tool's own preparation makes of the raw arguments.
+pub(crate) fn prepare(
+    script: &Prepare,
+    mut args: Map<String, Value>,
+) -> Result<Map<String, Value>, ToolError> {
     if let Some(text) = &script.throw {
         return Err(text.as_str().into());
     }
