@@ -248,3 +248,63 @@ fn undeclared(message: &Value) -> Value {
 fn ensure(holds: bool, broken: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(broken.to_owned()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::cases;
+
+    /// The traces that show one batch of two calls, and a steer.
+    fn example() -> Vec<Value> {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
+        let mut records = cases(&dir).into_iter();
+        records.find(|record| record.name == "example-two-reads-and-a-steer").unwrap().trace.events
+    }
+
+    #[test]
+    fn a_trace_of_the_reference_keeps_the_grammar() {
+        assert_eq!(check_events(&example()), Ok(()));
+    }
+
+    #[test]
+    fn an_event_that_is_missing_or_told_twice_is_noticed() {
+        let events = example();
+        for at in (0..events.len()).filter(|at| events[*at]["type"] != "message_update") {
+            let (mut missing, mut twice) = (events.clone(), events.clone());
+            missing.remove(at);
+            twice.insert(at, events[at].clone());
+            assert!(check_events(&missing).is_err(), "without {}", events[at]);
+            assert!(check_events(&twice).is_err(), "twice {}", events[at]);
+        }
+    }
+
+    #[test]
+    fn results_in_another_order_are_noticed() {
+        let mut events = example();
+        let results: Vec<_> =
+            (0..events.len()).filter(|at| events[*at]["message"]["role"] == "toolResult").collect();
+        assert_eq!(results.len(), 4);
+        events.swap(results[0], results[2]);
+        events.swap(results[1], results[3]);
+        assert!(check_events(&events).is_err());
+    }
+
+    #[test]
+    fn a_queued_message_that_is_lost_or_told_twice_is_noticed() {
+        let message = serde_json::json!({"role": "user", "content": "s"});
+        let told = |times: usize| {
+            let end = serde_json::json!({"type": "message_end", "message": message});
+            let mut trace = Trace::default();
+            trace.events = vec![end; times];
+            trace
+        };
+        let ledger = Ledger { queued: vec![message.clone()], ..Ledger::default() };
+        assert!(check_queues(&told(0), &ledger).is_err());
+        assert!(check_queues(&told(1), &ledger).is_ok());
+        assert!(check_queues(&told(2), &ledger).is_err());
+        let waiting =
+            Ledger { queued: vec![message.clone()], waiting: vec![message.clone()], ..Ledger::default() };
+        assert!(check_queues(&told(0), &waiting).is_ok());
+        assert!(check_queues(&told(1), &waiting).is_err());
+    }
+}

@@ -37,6 +37,7 @@ fn the_reference_traces_agree() {
         report.vectors(&file);
     }
     report.print();
+    assert!(!report.is_empty(), "there is no data in {}", dir.display());
     assert!(report.is_good(), "the traces differ");
 }
 
@@ -105,9 +106,8 @@ impl Report {
     fn vectors(&mut self, file: &VectorFile) {
         let mut kind = Kind { name: file.kind.clone(), passed: 0, total: 0, excused: 0 };
         for (number, vector) in file.vectors.iter().enumerate() {
-            let Some(verdict) = functions::check(&file.kind, vector) else { return };
             kind.total += 1;
-            match verdict {
+            match functions::check(&file.kind, vector) {
                 Verdict::Agrees => kind.passed += 1,
                 Verdict::Differs(difference) => {
                     self.mismatch(
@@ -140,6 +140,10 @@ impl Report {
         for Kind { name, passed, total, excused } in &self.kinds {
             println!("conformance: {name}: {passed} of {total}, excused {excused}");
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.kinds.iter().all(|kind| kind.total + kind.excused == 0)
     }
 
     fn is_good(&self) -> bool {

@@ -4,6 +4,6 @@
 
 mod faults;
 mod openai;
+mod proxy_requests;
 mod proxy_server;
-mod proxy_vectors;
 mod support;

@@ -5,7 +5,6 @@ mod laws;
 mod oracle;
 mod refusals;
 mod streaming;
-mod vectors;
 
 use super::{ArgumentsBuilder, ArgumentsError, ArgumentsLimits, parse_arguments};
 

@@ -1,0 +1,72 @@
+//! What a tool tells of its progress, and who has seen it when.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures::executor::block_on;
+use futures::future::BoxFuture;
+use serde_json::json;
+use turnstate::hook::AfterToolCall;
+use turnstate::testing::{Response, ScriptedModel};
+use turnstate::tool::{ExecutionMode, NoArgs, ToolContext, ToolOutput, tool_fn};
+use turnstate::{AgentEvent, Run};
+
+fn two_calls() -> Response {
+    Response::tool_call("a", "count", json!({})).and_tool_call("b", "count", json!({}))
+}
+
+/// How many updates the consumer had been told when each call's after-hook was asked, of two calls that tell three each
+/// and return without a pause.
+fn told_before_each_after_hook(
+    mode: ExecutionMode,
+    spawner: Option<fn(BoxFuture<'static, ()>)>,
+) -> Vec<usize> {
+    let told = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (hook_told, hook_seen) = (told.clone(), seen.clone());
+    let count = tool_fn("count", "Counts to three.", async |_: NoArgs, cx: ToolContext<'_>| {
+        for number in ["one", "two", "three"] {
+            cx.update(number);
+        }
+        Ok("done")
+    });
+    let mut builder = Run::builder(ScriptedModel::new([two_calls(), Response::text("ok")]))
+        .tool(count)
+        .tool_execution(mode);
+    if let Some(spawn) = spawner {
+        builder = builder.spawner(spawn);
+    }
+    let run = builder
+        .after_tool_call(async move |_, _: &ToolOutput, _| {
+            hook_seen.lock().unwrap().push(hook_told.load(Ordering::SeqCst));
+            AfterToolCall::unchanged()
+        })
+        .build();
+    block_on(async {
+        let mut run = run.prompt("go");
+        while let Some(event) = run.next().await {
+            if let AgentEvent::ToolExecutionUpdate { .. } = event {
+                told.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    });
+    assert_eq!(told.load(Ordering::SeqCst), 6);
+    let seen = seen.lock().unwrap().clone();
+    seen
+}
+
+#[test]
+fn an_after_hook_is_asked_when_everything_its_call_told_has_been_handed_out() {
+    assert_eq!(told_before_each_after_hook(ExecutionMode::Sequential, None), [3, 6]);
+    assert_eq!(told_before_each_after_hook(ExecutionMode::Parallel, None), [6, 6]);
+}
+
+#[test]
+fn an_after_hook_on_another_thread_waits_for_the_updates_too() {
+    fn thread(future: BoxFuture<'static, ()>) {
+        drop(std::thread::spawn(move || block_on(future)));
+    }
+    assert_eq!(told_before_each_after_hook(ExecutionMode::Sequential, Some(thread)), [3, 6]);
+    let seen = told_before_each_after_hook(ExecutionMode::Parallel, Some(thread));
+    assert!(seen.iter().all(|told| *told >= 3), "{seen:?}");
+}
