@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod changes;
+mod dropped;
+mod idle;
+mod listeners;
 mod panics;
 mod prompts;
 mod ready_hooks;
