@@ -258,17 +258,6 @@ fn a_listener_that_panics_fails_the_run_and_everyone_hears_its_balanced_end() {
     }
 }
 
-/// Starts and ends pair up, and the run is one.
-fn assert_balanced(events: &[String]) {
-    let count = |kind: &str| events.iter().filter(|event| *event == kind).count();
-    for kind in ["agent", "turn", "message", "tool_execution"] {
-        let (starts, ends) = (count(&format!("{kind}_start")), count(&format!("{kind}_end")));
-        assert_eq!(starts, ends, "{kind}: {events:?}");
-    }
-    assert_eq!(count("agent_end"), 1);
-    assert_eq!(events.last().map(String::as_str), Some("agent_end"));
-}
-
 #[test]
 fn a_listener_that_panics_at_the_very_end_shows_in_the_outcome_alone() {
     let agent = agent([text("Hello.")]);

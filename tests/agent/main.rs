@@ -3,10 +3,13 @@
 
 mod changes;
 mod dropped;
+mod executors;
+mod growth;
 mod idle;
 mod listeners;
 mod panics;
 mod prompts;
+mod queues;
 mod ready_hooks;
 mod spawner;
 mod support;
