@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::executor::block_on;
 use turnstate::hook::{Hooks, PrepareNextTurn};
-use turnstate::message::{AgentMessage, CustomMessage, ThinkingLevel};
+use turnstate::message::{AgentMessage, ThinkingLevel};
 use turnstate::model::{Model as ModelName, Request};
 use turnstate::tool::{AgentTool, ExecutionMode, NoArgs, tool_fn};
 use turnstate::{Agent, Run, TurnChange};

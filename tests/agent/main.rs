@@ -2,8 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod changes;
+mod dropped;
+mod executors;
+mod growth;
+mod idle;
+mod listeners;
 mod panics;
 mod prompts;
+mod queues;
 mod ready_hooks;
 mod spawner;
 mod support;

@@ -7,9 +7,14 @@ use std::task::{Context, Poll};
 
 use futures::executor::block_on;
 use futures::stream::Stream;
-use turnstate::message::{AgentMessage, UserMessage};
-use turnstate::model::{Delta, Request};
-use turnstate::{Agent, CustomMessage, Ending, Run};
+use turnstate::hook::{
+    AfterToolCall, BeforeToolCall, FinishTurn, FinishedTurn, Hooks, PrepareNextTurn, PrepareRequest,
+};
+use turnstate::message::{AgentMessage, ToolCall, UserMessage};
+use turnstate::model::{ApiKey, Delta, ModelError, Request, StreamFn};
+use turnstate::tool::{NoArgs, ToolOutput, tool_fn};
+use turnstate::transcript::Messages;
+use turnstate::{Agent, CustomMessage, Ending, Hook, HookContext, Run, Transcript};
 
 use crate::support::*;
 
@@ -90,4 +95,117 @@ fn a_model_stream_that_panics_in_its_drop_neither_escapes_nor_keeps_the_agent_bu
     drop(running);
     assert!(agent.is_idle());
     assert_eq!(agent.state().outcome().unwrap().ending, Ending::Aborted);
+}
+
+/// Panics in one of its methods.
+struct PanicsIn(&'static str);
+
+impl PanicsIn {
+    fn reach(&self, method: &str) {
+        assert!(self.0 != method, "in {method}");
+    }
+}
+
+impl<M: CustomMessage> Hook<M> for PanicsIn {
+    async fn transform_context(&self, _: &mut Transcript<M>, _: HookContext<'_, M>) {
+        self.reach("transform_context");
+    }
+
+    async fn convert(&self, _: &mut Messages, _: HookContext<'_, M>) {
+        self.reach("convert");
+    }
+
+    async fn prepare_request(&self, _: HookContext<'_, M>) -> PrepareRequest<M> {
+        self.reach("prepare_request");
+        PrepareRequest::unchanged()
+    }
+
+    async fn prepare_next_turn(&self, _: &FinishedTurn, _: HookContext<'_, M>) -> PrepareNextTurn<M> {
+        self.reach("prepare_next_turn");
+        PrepareNextTurn::unchanged()
+    }
+
+    async fn before_tool_call(&self, _: &ToolCall, _: HookContext<'_, M>) -> BeforeToolCall {
+        self.reach("before_tool_call");
+        BeforeToolCall::Allow
+    }
+
+    async fn after_tool_call(&self, _: &ToolCall, _: &ToolOutput, _: HookContext<'_, M>) -> AfterToolCall {
+        self.reach("after_tool_call");
+        AfterToolCall::unchanged()
+    }
+
+    async fn finish_turn(&self, _: &FinishedTurn, _: HookContext<'_, M>) -> FinishTurn {
+        self.reach("finish_turn");
+        FinishTurn::Default
+    }
+
+    async fn api_key(&self, _: &str, _: HookContext<'_, M>) -> Result<Option<ApiKey>, ModelError> {
+        self.reach("api_key");
+        Ok(None)
+    }
+}
+
+#[test]
+fn a_panic_anywhere_ends_the_run_balanced_and_the_agent_takes_the_next_prompt() {
+    let whole: &[&str] = &["user: Hi", "assistant: a", "result: read done"];
+    // Where, whether the run goes on all the same, and what stands before its end.
+    let table: [(&str, bool, &[&str]); 11] = [
+        ("transform_context", false, &["user: Hi"]),
+        ("convert", false, &["user: Hi"]),
+        ("prepare_request", false, &["user: Hi"]),
+        ("api_key", false, &["user: Hi"]),
+        ("open stream", false, &["user: Hi"]),
+        ("before_tool_call", true, &["user: Hi", "assistant: a", "result: in before_tool_call"]),
+        ("after_tool_call", true, &["user: Hi", "assistant: a", "result: in after_tool_call"]),
+        ("tool", true, &["user: Hi", "assistant: a", "result: The tool panicked: in tool"]),
+        ("finish_turn", false, whole),
+        ("prepare_next_turn", false, whole),
+        ("mid stream", false, whole),
+    ];
+    for (place, goes_on, before) in table {
+        let second = if place == "mid stream" {
+            let mut steps = text("half");
+            steps.truncate(3);
+            steps.push(Step::Panic("in mid stream"));
+            steps
+        } else {
+            text("done")
+        };
+        let scripted = Model::new([call("a", "read"), second, text("next")]);
+        let model = {
+            let scripted = scripted.clone();
+            move |request: Request| {
+                assert!(place != "open stream", "in open stream");
+                scripted.stream(request)
+            }
+        };
+        let tool = tool_fn("read", "Reads.", async move |_: NoArgs, _| {
+            assert!(place != "tool", "in tool");
+            Ok("read done")
+        });
+        let agent = Agent::new(Run::builder(model).tool(tool).hook(PanicsIn(place)).build());
+        agent.edit_transcript(Transcript::clear).unwrap();
+        let log = Log::new();
+        log.listen(&agent).keep();
+        let outcome = block_on(agent.prompt("Hi").unwrap());
+        let mut lines = texts(&outcome.added);
+        lines.retain(|line| !line.starts_with("system"));
+        let mut expected: Vec<String> = before.iter().map(ToString::to_string).collect();
+        let message = format!("in {place}");
+        expected.push(match (goes_on, place) {
+            (true, _) => "assistant: done".to_owned(),
+            (false, "mid stream") => format!("failed: half | {message}"),
+            (false, _) => format!("failed: {message}"),
+        });
+        assert_eq!(lines, expected, "{place}");
+        if !goes_on {
+            assert_eq!(outcome.ending, Ending::Failed { message });
+        }
+        assert_balanced(&log.take());
+        agent.set_hooks(Hooks::new());
+        agent.set_model_stream(scripted);
+        assert!(block_on(agent.prompt("and now").unwrap()).is_success(), "{place}");
+        assert_balanced(&log.take());
+    }
 }

@@ -158,15 +158,23 @@ impl Log {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
-    pub(crate) fn count(&self, what: &str) -> usize {
-        self.0.lock().unwrap().iter().filter(|noted| *noted == what).count()
-    }
-
     /// Notes the kinds of an agent's events.
     pub(crate) fn listen<M: CustomMessage>(&self, agent: &Agent<M>) -> Subscription<M> {
         let log = self.clone();
         agent.subscribe(async move |event, _| log.note(event.kind()))
     }
+}
+
+/// Starts and ends pair up, and the run is one.
+#[track_caller]
+pub(crate) fn assert_balanced(events: &[String]) {
+    let count = |kind: &str| events.iter().filter(|event| *event == kind).count();
+    for kind in ["agent", "turn", "message", "tool_execution"] {
+        let (starts, ends) = (count(&format!("{kind}_start")), count(&format!("{kind}_end")));
+        assert_eq!(starts, ends, "{kind}: {events:?}");
+    }
+    assert_eq!(count("agent_end"), 1);
+    assert_eq!(events.last().map(String::as_str), Some("agent_end"));
 }
 
 /// Polls a future until it is ready, or nothing wakes it any more.
