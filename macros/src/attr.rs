@@ -257,9 +257,15 @@ pub(crate) struct SerdeAttrs {
     pub(crate) skip: bool,
     /// Its fields stand beside the others: it has no name of its own.
     pub(crate) flatten: bool,
-    /// Missing fields come from the type's default value, or from what this function returns.
-    pub(crate) default: Option<Option<ExprPath>>,
+    /// Missing fields come from the type's default value, or from a function's.
+    pub(crate) default: Option<DefaultFrom>,
     pub(crate) deny_unknown_fields: bool,
+}
+
+/// Where missing fields come from.
+pub(crate) struct DefaultFrom {
+    pub(crate) key: Ident,
+    pub(crate) function: Option<ExprPath>,
 }
 
 impl SerdeAttrs {
@@ -285,7 +291,10 @@ impl SerdeAttrs {
             }
             "skip" => self.skip = true,
             "flatten" => self.flatten = true,
-            "default" => self.default = Some(text(meta).and_then(|path| path.parse().ok())),
+            "default" => {
+                let function = text(meta).and_then(|path| path.parse().ok());
+                self.default = Some(DefaultFrom { key: key.clone(), function });
+            }
             "deny_unknown_fields" => self.deny_unknown_fields = true,
             _ => {}
         }

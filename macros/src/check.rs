@@ -23,6 +23,7 @@ pub(crate) fn check(input: &Input<'_>, errors: &mut Errors) {
     roles_are_distinct(&input.messages, errors);
     for message in &input.messages {
         no_field_is_called_role(message, errors);
+        a_variant_has_no_default(message, errors);
         if let Kind::Own(own) = &message.kind {
             places_exist(message, own, errors);
         }
@@ -78,6 +79,13 @@ fn no_field_is_called_role(message: &Message<'_>, errors: &mut Errors) {
             None if message.field_case.of_field(&ident.unraw().to_string()) == ROLE => errors.at(ident, text),
             _ => {}
         }
+    }
+}
+
+/// A struct has a default value from which missing fields can come; a variant has none.
+fn a_variant_has_no_default(message: &Message<'_>, errors: &mut Errors) {
+    if let (false, Some(from)) = (message.is_struct, &message.serde.default) {
+        errors.at(&from.key, "a variant has no default value: mark the fields that may be missing");
     }
 }
 

@@ -102,8 +102,16 @@ impl<'a> Input<'a> {
                 let cases = Cases::of(&attrs, serde.rename_all, serde.rename_all_fields);
                 let messages = data.variants.iter().filter_map(|variant| {
                     let attrs = Attrs::read(&variant.attrs, Owner::Variant, errors);
-                    let serde = SerdeAttrs::read(&variant.attrs);
-                    Message::read(&variant.ident, false, (attrs, serde), &variant.fields, cases, errors)
+                    let mut variant_serde = SerdeAttrs::read(&variant.attrs);
+                    variant_serde.deny_unknown_fields |= serde.deny_unknown_fields;
+                    Message::read(
+                        &variant.ident,
+                        false,
+                        (attrs, variant_serde),
+                        &variant.fields,
+                        cases,
+                        errors,
+                    )
                 });
                 (attrs.krate, messages.collect())
             }

@@ -1,5 +1,7 @@
 //! The derive as a function from tokens to tokens.
 
+#![allow(clippy::expect_used, reason = "a test fails by panicking")]
+
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
 

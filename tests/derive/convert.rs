@@ -71,7 +71,6 @@ fn fields_that_do_not_fit_are_an_error_that_says_which() {
     #[derive(Debug, CustomMessage)]
     #[message(role = "plugin-note", skip)]
     struct Other {
-        #[expect(dead_code, reason = "it is missing in what is read")]
         number: u8,
     }
     let error = AgentMessage::from(note("n")).convert::<Other>().unwrap_err();

@@ -220,6 +220,30 @@ fn attributes_of_serde_are_respected() {
     );
 }
 
+#[test]
+fn a_type_may_refuse_unknown_fields_and_take_missing_ones_from_a_function() {
+    #[derive(Debug, PartialEq, CustomMessage)]
+    #[serde(deny_unknown_fields)]
+    enum Strict {
+        #[message(skip)]
+        One { number: u8 },
+    }
+    let strict = serde_json::from_str::<AgentMessage<Strict>>(r#"{"role":"one","number":1,"x":1}"#);
+    assert_eq!(strict.unwrap_err().to_string(), "unknown field `x`, expected `number` at line 1 column 28");
+
+    #[derive(Debug, PartialEq, CustomMessage)]
+    #[message(skip)]
+    #[serde(default = "settings")]
+    struct Settings {
+        width: u8,
+        height: u8,
+    }
+    fn settings() -> Settings {
+        Settings { width: 80, height: 24 }
+    }
+    assert_eq!(read::<Settings>(r#"{"role": "settings", "height": 50}"#), Settings { width: 80, height: 50 });
+}
+
 /// A struct of one role, with a form of its own for other uses.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, CustomMessage)]
 #[serde(default, rename_all = "snake_case", rename = "a_note", tag = "kind")]

@@ -208,10 +208,10 @@ fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
 
 /// The default value of a struct's mirror, where the struct says that missing fields come from its own.
 fn default(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
-    let function = message.serde.default.as_ref()?;
+    let from = message.serde.default.as_ref()?;
     let private = private(input);
     let this = self_type(input);
-    let value = match function {
+    let value = match &from.function {
         Some(function) => quote!(#function()),
         None => quote!(<#this as #private::Default>::default()),
     };

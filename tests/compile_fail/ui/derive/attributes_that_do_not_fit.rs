@@ -15,6 +15,9 @@ enum App {
         #[message(content)]
         blocks: Vec<Content>,
     },
+    #[message(skip)]
+    #[serde(default)]
+    DefaultOfAVariant { text: String },
     #[message(user = "{text}")]
     TwoTimes {
         text: String,
