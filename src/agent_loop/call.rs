@@ -54,7 +54,7 @@ pub(crate) struct Ready {
     /// The call with the arguments it is executed with.
     call: ToolCall,
     /// A hook's answer in the tool's place.
-    answer: Option<ToolOutput>,
+    answer: Option<Box<ToolOutput>>,
 }
 
 impl<M: CustomMessage> Batch<M> {
@@ -82,7 +82,7 @@ impl<M: CustomMessage> Batch<M> {
             _ if self.abort.is_delivered() => self.refuse(&call, ABORTED_CALL.to_owned()),
             BeforeToolCall::Block { reason, terminate } => self.block(&call, reason, terminate),
             BeforeToolCall::Answer(output) => {
-                Prepared::Ready(Ready { tool: tool.clone(), call, answer: Some(output) })
+                Prepared::Ready(Ready { tool: tool.clone(), call, answer: Some(Box::new(output)) })
             }
             BeforeToolCall::Allow | BeforeToolCall::AllowWith(_) => {
                 Prepared::Ready(Ready { tool: tool.clone(), call, answer: None })
@@ -120,7 +120,7 @@ impl<M: CustomMessage> Batch<M> {
         let nested = Nested::new(self, &call);
         let mut duration = None;
         let mut output = match answer {
-            Some(answer) => answer,
+            Some(answer) => *answer,
             None => {
                 let started = self.clock.monotonic();
                 let executed = self.run_tool(&tool, &call, update, &nested).await;
@@ -132,9 +132,8 @@ impl<M: CustomMessage> Batch<M> {
             }
         };
         if !self.hooks.is_empty() {
-            // A hook looks at a call that has told everything: the consumer has had its updates.
-            self.updates.told().await;
-            self.ask_after_hooks(&call, &mut output).await;
+            // Boxed, so that calls without hooks stay small.
+            Box::pin(self.ask_after_hooks(&call, &mut output)).await;
         }
         Arc::new(self.result(raw, output, duration, nested.record()))
     }
@@ -145,7 +144,7 @@ impl<M: CustomMessage> Batch<M> {
         tool: &AgentTool,
         call: &ToolCall,
         update: &UpdateFn<'_>,
-        nested: &Nested<M>,
+        nested: &Nested<'_, M>,
     ) -> Option<ToolOutput> {
         let host = ToolHost { abort: &self.abort, update, calls: nested };
         // The tool's code before its first await runs here, so its panic has to be caught here too.
@@ -164,6 +163,8 @@ impl<M: CustomMessage> Batch<M> {
 
     /// Lets the hooks change the output in order. One that an abort drops changes nothing.
     async fn ask_after_hooks(&self, call: &ToolCall, output: &mut ToolOutput) {
+        // A hook looks at a call that has told everything: the consumer has had its updates.
+        self.updates.told().await;
         for hook in self.hooks.iter() {
             let asking = AssertUnwindSafe(hook.after_tool_call(call, output, self.cx())).catch_unwind();
             match unless_aborted(&self.abort, asking).await {
@@ -260,9 +261,9 @@ fn with_arguments(call: &ToolCall, arguments: Map<String, Value>) -> ToolCall {
 }
 
 /// The calls that one running call makes itself.
-struct Nested<M> {
-    batch: Arc<Batch<M>>,
-    parent: String,
+struct Nested<'a, M> {
+    batch: &'a Arc<Batch<M>>,
+    parent: &'a str,
     counter: AtomicU32,
     calls: Mutex<Vec<NestedCall>>,
 }
@@ -270,14 +271,9 @@ struct Nested<M> {
 /// Arguments up to this many bytes of JSON are kept in the record of nested calls.
 const RECORDED_ARGUMENTS: usize = 4096;
 
-impl<M: CustomMessage> Nested<M> {
-    fn new(batch: &Arc<Batch<M>>, parent: &ToolCall) -> Self {
-        Self {
-            batch: batch.clone(),
-            parent: parent.id.clone(),
-            counter: AtomicU32::new(0),
-            calls: Mutex::default(),
-        }
+impl<'a, M: CustomMessage> Nested<'a, M> {
+    fn new(batch: &'a Arc<Batch<M>>, parent: &'a ToolCall) -> Self {
+        Self { batch, parent: &parent.id, counter: AtomicU32::new(0), calls: Mutex::default() }
     }
 
     /// What is known of the calls once the outer one is over.
@@ -320,7 +316,7 @@ impl<M: CustomMessage> Nested<M> {
     }
 }
 
-impl<M: CustomMessage> CallTool for Nested<M> {
+impl<M: CustomMessage> CallTool for Nested<'_, M> {
     fn call_tool<'a>(
         &'a self,
         name: &'a str,

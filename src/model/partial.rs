@@ -38,6 +38,7 @@ pub enum PartialBlock {
 /// A tool call while its arguments stream.
 #[derive(Debug, Clone)]
 pub struct PartialToolCall {
+    /// Empty once the call is complete.
     head: ToolCallHead,
     arguments: Arguments,
 }
@@ -52,13 +53,13 @@ impl PartialToolCall {
     /// The id of the call.
     #[must_use]
     pub fn id(&self) -> &str {
-        &self.head.id
+        self.complete().map_or(&self.head.id, |call| &call.id)
     }
 
     /// The name of the tool.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.head.name
+        self.complete().map_or(&self.head.name, |call| &call.name)
     }
 
     /// The best reading of the arguments so far; `None` until something is certain.
@@ -331,7 +332,7 @@ impl PartialMessage {
         };
         let complete = match complete {
             Some(complete) => complete.clone(),
-            None => PartialToolCall::finish(call.head.clone(), std::mem::take(builder)),
+            None => PartialToolCall::finish(std::mem::take(&mut call.head), std::mem::take(builder)),
         };
         call.arguments = Arguments::Complete(Arc::new(complete));
         Ok(())
