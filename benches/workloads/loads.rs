@@ -7,34 +7,81 @@ use turnstate::message::NoCustom;
 use turnstate::model::PartialBlock;
 use turnstate::tool::{AgentTool, NoArgs, tool_fn};
 use turnstate::transcript::{Projector, Repair};
-use turnstate::{Idle, Run, Transcript};
+use turnstate::{Agent, Idle, Run, Transcript};
 
-use crate::measure::{Measured, beside_floor};
-use crate::{floors, models};
+use super::measure::{Measured, beside_floor};
+use super::{floors, models};
 
-type Load = fn(usize) -> Measured;
-
-pub(crate) const USAGE: &str = "\
-w1 one answer of n text deltas of 8 bytes, every event read
-w2 n turns, each one no-op tool call
-w3 one answer with n no-op calls, parallel
-w4 one call whose arguments of n bytes come in 16-byte deltas, the partial value read after every delta
-w4-unread the same, without reading
-w5 n agents at once on two threads, three turns each, one tool that yields once
-w7 JSON of an n-message transcript read, projected, and written again";
-
-pub(crate) fn find(name: &str) -> Option<(Load, usize)> {
-    Some(match name {
-        "w1" => (w1, 1_000_000),
-        "w2" => (w2, 10_000),
-        "w3" => (w3, 10_000),
-        "w4" => (w4, 1 << 20),
-        "w4-unread" => (w4_unread, 1 << 20),
-        "w5" => (w5, 10_000),
-        "w7" => (w7, 10_000),
-        _ => return None,
-    })
+/// One workload.
+pub(crate) struct Workload {
+    pub(crate) name: &'static str,
+    /// What it does with its size n.
+    pub(crate) what: &'static str,
+    pub(crate) run: fn(usize) -> Measured,
+    /// The usual size, and a small one to see whether the cost stays flat.
+    pub(crate) sizes: [usize; 2],
+    /// The most it may cost, as a multiple of the floor.
+    pub(crate) budget: f64,
 }
+
+pub(crate) const ALL: &[Workload] = &[
+    Workload {
+        name: "w1",
+        what: "one answer of n text deltas of 8 bytes, every event read",
+        run: w1,
+        sizes: [1_000_000, 10_000],
+        budget: 2.0,
+    },
+    Workload {
+        name: "w2",
+        what: "n turns, each one no-op tool call",
+        run: w2,
+        sizes: [10_000, 200],
+        budget: 10.0,
+    },
+    Workload {
+        name: "w3",
+        what: "one answer with n no-op calls, parallel",
+        run: w3,
+        sizes: [10_000, 100],
+        budget: 5.0,
+    },
+    Workload {
+        name: "w4",
+        what: "one call whose arguments of n bytes come in 16-byte deltas, the partial value read after each",
+        run: w4,
+        sizes: [1 << 20, 1 << 16],
+        budget: 100.0,
+    },
+    Workload {
+        name: "w4-unread",
+        what: "the same without reading, per delta, beside the floor of w1",
+        run: w4_unread,
+        sizes: [1 << 20, 1 << 16],
+        budget: 6.0,
+    },
+    Workload {
+        name: "w5",
+        what: "n agents at once on two threads, three turns each, one tool that yields once",
+        run: w5,
+        sizes: [10_000, 1_000],
+        budget: f64::INFINITY,
+    },
+    Workload {
+        name: "w6",
+        what: "n turns of w2 on the shared agent with three listeners, beside w2 itself",
+        run: w6,
+        sizes: [2_000, 200],
+        budget: 1.5,
+    },
+    Workload {
+        name: "w7",
+        what: "JSON of an n-message transcript read, projected, and written again",
+        run: w7,
+        sizes: [10_000, 1_000],
+        budget: 0.5,
+    },
+];
 
 fn no_op() -> AgentTool {
     tool_fn("no_op", "Does nothing.", async |_: NoArgs, _| Ok("ok"))
@@ -169,6 +216,28 @@ fn w5(agents: usize) -> Measured {
                 }
             });
         },
+    )
+}
+
+fn w6(turns: usize) -> Measured {
+    beside_floor(
+        turns,
+        || {
+            let agent = Agent::new(Run::builder(models::tool_turns(turns)).tool(no_op()).build());
+            let listeners = [(); 3].map(|()| {
+                agent.subscribe(async |event, _| {
+                    std::hint::black_box(event);
+                })
+            });
+            (agent, listeners)
+        },
+        |(agent, listeners)| {
+            let outcome = block_on(agent.prompt("Go.").expect("the agent is idle"));
+            assert!(outcome.is_success());
+            drop(listeners);
+        },
+        || Run::builder(models::tool_turns(turns)).tool(no_op()).build(),
+        read_all,
     )
 }
 

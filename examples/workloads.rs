@@ -5,23 +5,22 @@
 //! cargo run --release --all-features --example workloads -- w2 10000
 //! ```
 
-mod floors;
-mod loads;
-mod measure;
-mod models;
+#[path = "../benches/workloads/mod.rs"]
+mod workloads;
 
-use measure::Measured;
+use workloads::{ALL, Measured};
 
 fn main() {
     let mut args = std::env::args().skip(1);
     let workload = args.next().unwrap_or_default();
     let size = args.next().and_then(|size| size.parse::<usize>().ok());
-    let Some((load, usual_size)) = loads::find(&workload) else {
-        eprintln!("usage: workloads WORKLOAD [SIZE]\n\n{}", loads::USAGE);
+    let Some(found) = ALL.iter().find(|known| known.name == workload) else {
+        eprintln!("usage: workloads WORKLOAD [SIZE]\n");
+        ALL.iter().for_each(|known| eprintln!("{:<10} {}", known.name, known.what));
         std::process::exit(2);
     };
-    let size = size.unwrap_or(usual_size);
-    let Measured { seconds, cpu_seconds, floor_seconds, units } = load(size);
+    let size = size.unwrap_or(found.sizes[0]);
+    let Measured { seconds, cpu_seconds, floor_seconds, units } = (found.run)(size);
     let per_unit = |seconds: f64| seconds * 1e9 / units as f64;
     println!(
         "{}",
@@ -31,7 +30,7 @@ fn main() {
             "seconds": seconds,
             "cpu_seconds": cpu_seconds,
             "per_unit_ns": per_unit(seconds),
-            "peak_rss_kb": measure::peak_rss_kb(),
+            "peak_rss_kb": workloads::peak_rss_kb(),
             "floor_per_unit_ns": per_unit(floor_seconds),
         })
     );
