@@ -35,6 +35,9 @@ pub(crate) enum Open<M> {
     Message(AgentMessage<M>),
 }
 
+/// What the last run added, and how it ended.
+pub(crate) type LastRun<M> = (Option<Transcript<M>>, Option<Outcome<M>>);
+
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
@@ -205,8 +208,9 @@ impl<M> State<M> {
         self.outcome.as_mut()
     }
 
-    pub(crate) fn set_outcome(&mut self, outcome: Outcome<M>) {
-        self.outcome = Some(outcome);
+    /// Takes over how another state's run ended; gives what was known of an earlier one.
+    pub(crate) fn follow_outcome(&mut self, told: &Self) -> Option<Outcome<M>> {
+        std::mem::replace(&mut self.outcome, told.outcome.clone())
     }
 
     /// A copy whose transcript is a list of its own: neither copies the other's list when it goes on.
@@ -217,10 +221,14 @@ impl<M> State<M> {
     }
 
     /// Takes over an event that `told` has just taken over: a second fold, for those who cannot borrow the first.
-    pub(crate) fn follow(&mut self, event: &AgentEvent<M>, told: &Self) {
-        if let AgentEvent::AgentEnd { .. } = event {
-            self.outcome = told.outcome.clone();
-        }
+    ///
+    /// Gives what it lets go of the last run. This may hold the last of a message, whose drop is foreign code.
+    pub(crate) fn follow(&mut self, event: &AgentEvent<M>, told: &Self) -> LastRun<M> {
+        let last = match event {
+            AgentEvent::AgentStart => (Some(std::mem::take(&mut self.added)), self.outcome.take()),
+            AgentEvent::AgentEnd { .. } => (None, self.follow_outcome(told)),
+            _ => (None, None),
+        };
         self.reduce(event);
         match (event, told.partial()) {
             (AgentEvent::MessageStart { .. }, Some(partial)) => self.open_answer(partial.clone()),
@@ -232,6 +240,7 @@ impl<M> State<M> {
             }
             _ => {}
         }
+        last
     }
 
     /// Takes over one event. A growing answer is grown by the driver itself, before its update is told.

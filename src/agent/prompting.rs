@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 
 use super::ListenerContext;
 use super::slot::Shared;
-use crate::agent_loop::inside;
+use crate::agent_loop::{drop_foreign, inside};
 use crate::event::{AgentEvent, Outcome};
 use crate::message::{CustomMessage, NoCustom};
 use crate::run::{Idle, Run, Streaming};
@@ -100,7 +100,8 @@ impl<M: CustomMessage> Lease<M> {
     /// Tells an event to the agent's state, and then to one listener after the other.
     async fn tell(&mut self, event: AgentEvent<M>) {
         let Some(run) = &mut self.run else { return };
-        self.agent.slot().state.follow(&event, run.state());
+        let last_run = self.agent.slot().state.follow(&event, run.state());
+        drop_foreign(last_run);
         if self.agent.listeners.is_empty() {
             return;
         }
@@ -108,9 +109,10 @@ impl<M: CustomMessage> Lease<M> {
         let cx = ListenerContext { state: run.state(), abort: run.abort_signal() };
         if let Some(panic) = self.agent.listeners.tell(event, cx).await {
             run.fail(format!("a listener panicked: {panic}"));
-            if let (AgentEvent::AgentEnd { .. }, Some(outcome)) = (&*event, run.state().outcome()) {
+            if let AgentEvent::AgentEnd { .. } = event {
                 // The run is over, and only its outcome has changed.
-                self.agent.slot().state.set_outcome(outcome.clone());
+                let replaced = self.agent.slot().state.follow_outcome(run.state());
+                drop_foreign(replaced);
             }
         }
         self.telling = None;
@@ -136,12 +138,10 @@ impl<M: CustomMessage> Lease<M> {
             outcome.unseen = interrupted.into_iter().chain(missed.iter().cloned()).collect();
         }
         let mut slot = self.agent.slot();
-        for event in missed {
-            slot.state.follow(event, run.state());
-        }
-        if let Some(outcome) = run.outcome() {
-            slot.state.set_outcome(outcome.clone());
-        }
+        let let_go: Vec<_> = missed.iter().map(|event| slot.state.follow(event, run.state())).collect();
+        let replaced = slot.state.follow_outcome(run.state());
+        drop(slot);
+        drop_foreign((let_go, replaced));
     }
 }
 

@@ -126,15 +126,15 @@ impl<M> Inner<M> {
         }
     }
 
-    fn drain(&mut self, kind: QueueKind) -> Vec<AgentMessage<M>> {
+    /// What a drain point delivers; and what was taken before, which is written by now.
+    fn drain(&mut self, kind: QueueKind) -> (Vec<AgentMessage<M>>, Vec<Entry<M>>) {
         let queue = self.queue(kind);
         let batch = queue.batch();
         let taken: Vec<_> = queue.entries.drain(..batch).collect();
         let messages = taken.iter().map(|entry| entry.message.clone()).collect();
         taken.iter().for_each(|entry| entry.place.set(GONE));
-        self.taken = taken;
         self.taken_from = kind;
-        messages
+        (messages, std::mem::replace(&mut self.taken, taken))
     }
 
     fn remove(&mut self, place: &Arc<Place>) -> Option<Entry<M>> {
@@ -215,7 +215,10 @@ impl<M> Queues<M> {
     }
 
     pub(super) fn drain(&self, kind: QueueKind) -> Vec<AgentMessage<M>> {
-        self.lock().drain(kind)
+        let (messages, written) = self.lock().drain(kind);
+        // It may be the last of a message, whose drop runs foreign code: not under the lock.
+        drop(written);
+        messages
     }
 }
 

@@ -8,7 +8,7 @@ use turnstate::hook::{Hooks, PrepareNextTurn};
 use turnstate::message::{AgentMessage, ThinkingLevel};
 use turnstate::model::{Model as ModelName, Request};
 use turnstate::tool::{AgentTool, ExecutionMode, NoArgs, tool_fn};
-use turnstate::{Agent, Run, TurnChange};
+use turnstate::{Agent, CustomMessage, Run, TurnChange};
 
 use crate::support::*;
 
@@ -271,7 +271,6 @@ fn custom_messages_can_be_prompts_and_steers() {
         #[message(role = "note", user = "{text}")]
         Note { text: String },
     }
-    use turnstate::CustomMessage;
     let note = |text: &str| Note::Note { text: text.to_owned() };
     let run = Run::builder(Model::new([text("one"), text("two")])).custom_messages::<Note>().build();
     let agent = Agent::new(run);
@@ -279,4 +278,53 @@ fn custom_messages_can_be_prompts_and_steers() {
     let outcome = block_on(agent.prompt(note("now")).unwrap());
     assert_eq!(texts(&outcome.added), ["custom: ", "assistant: one", "custom: ", "assistant: two"]);
     assert_eq!(outcome.added[2].custom().unwrap().role(), "note");
+}
+
+/// A message whose drop asks the agent and its queues.
+#[derive(Debug, CustomMessage)]
+enum Asking {
+    #[message(role = "asking", user = "asking")]
+    Asking {
+        #[serde(skip)]
+        probe: Probe,
+    },
+}
+
+#[derive(Debug, Default)]
+struct Probe(Option<turnstate::agent::WeakAgent<Asking>>);
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        if let Some(agent) = self.0.as_ref().and_then(turnstate::agent::WeakAgent::upgrade) {
+            let _ = (agent.state(), agent.has_queued(), agent.is_idle());
+        }
+    }
+}
+
+#[test]
+fn a_message_may_ask_its_agent_while_it_is_dropped() {
+    // A deadlock is a failure here, not a test that hangs.
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let run = Run::builder(Model::default()).custom_messages::<Asking>().build();
+        let agent = Agent::new(run);
+        let asking = || Asking::Asking { probe: Probe(Some(agent.downgrade())) };
+        for forget in [false, true] {
+            let _ = agent.steer(asking());
+            let _ = agent.follow_up(asking());
+            block_on(agent.prompt(asking()).unwrap());
+            if forget {
+                agent.reset().unwrap();
+            } else {
+                agent.edit_transcript(turnstate::Transcript::clear).unwrap();
+            }
+            // The last run's outcome and what was last taken from a queue hold the rest.
+            let _ = agent.steer("text");
+            block_on(agent.prompt("text").unwrap());
+        }
+        let _ = (agent.steer(asking()), agent.follow_up(asking()));
+        agent.clear_queues();
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
 }

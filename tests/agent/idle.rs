@@ -161,15 +161,12 @@ fn a_tool_may_wait_for_another_agent_and_not_for_one_that_waits_for_it() {
         })
     };
     let inner = Agent::new(Run::builder(Model::new([call("i", "wait"), text("x")])).tool(innermost).build());
-    let tool = {
-        let other = other.clone();
-        tool_fn("ask", "Asks the inner agent, and waits for another.", async move |_: NoArgs, _| {
-            let outcome = inner.prompt("go").unwrap().await;
-            let inner = outcome.added.iter().find_map(|m| m.as_tool_result()).unwrap();
-            let inner = inner.texts().collect::<String>();
-            Ok(format!("{inner}, {:?}", other.wait_for_idle().await))
-        })
-    };
+    let tool = tool_fn("ask", "Asks the inner agent, and waits for another.", async move |_: NoArgs, _| {
+        let outcome = inner.prompt("go").unwrap().await;
+        let inner = outcome.added.iter().find_map(|m| m.as_tool_result()).unwrap();
+        let inner = inner.texts().collect::<String>();
+        Ok(format!("{inner}, {:?}", other.wait_for_idle().await))
+    });
     let agent = Agent::new(Run::builder(Model::new([call("o", "ask"), text("done")])).tool(tool).build());
     *outer.lock().unwrap() = Some(agent.clone());
     let mut running = agent.prompt("go").unwrap();

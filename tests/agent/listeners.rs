@@ -159,7 +159,7 @@ fn who_is_unsubscribed_during_an_event_does_not_hear_it_and_who_is_subscribed_he
     let victim: Arc<Mutex<Option<Subscription>>> = Arc::default();
     let added: Arc<Mutex<Vec<Subscription>>> = Arc::default();
     let _first = {
-        let (weak, victim, added, late) = (agent.downgrade(), victim.clone(), added.clone(), late.clone());
+        let (weak, victim, late) = (agent.downgrade(), victim.clone(), late.clone());
         agent.subscribe(async move |event, _| {
             if event.kind() == "turn_end" {
                 victim.lock().unwrap().take();

@@ -1,9 +1,12 @@
 //! Prompting, being busy, going on.
 
+use std::sync::{Arc, Mutex};
+
 use futures::executor::block_on;
 use turnstate::agent::ResumeRefused;
 use turnstate::message::StopReason;
-use turnstate::{Busy, Ending, NothingToResume};
+use turnstate::model::Delta;
+use turnstate::{AgentEvent, Busy, Ending, NothingToResume};
 
 use crate::support::*;
 
@@ -76,4 +79,22 @@ fn a_resume_after_an_answer_takes_what_is_queued() {
     let outcome = block_on(agent.resume().unwrap());
     assert_eq!(texts(&outcome.added), ["user: And then?", "assistant: two"]);
     assert!(!agent.has_queued());
+}
+
+#[test]
+fn a_failed_answer_shows_in_the_outcome_the_state_and_the_last_event_until_the_next_run() {
+    let failing = vec![Step::Say(Delta::error("402 credits"))];
+    let agent = agent([failing, text("fine")]);
+    let last: Arc<Mutex<Option<AgentEvent>>> = Arc::default();
+    let kept = last.clone();
+    let _subscription = agent.subscribe(async move |event, _| *kept.lock().unwrap() = Some(event.clone()));
+    let outcome = block_on(agent.prompt("Hi").unwrap());
+    assert_eq!(outcome.ending, Ending::Failed { message: "402 credits".to_owned() });
+    assert!(!outcome.is_success());
+    assert_eq!(texts(&outcome.added), ["user: Hi", "failed: 402 credits"]);
+    assert_eq!(agent.state().error(), Some("402 credits"));
+    let Some(AgentEvent::AgentEnd { messages }) = last.lock().unwrap().take() else { panic!("no agent_end") };
+    assert_eq!(texts(&messages), texts(&outcome.added));
+    assert!(block_on(agent.resume().unwrap()).is_success());
+    assert_eq!(agent.state().error(), None);
 }

@@ -69,7 +69,8 @@ fn a_turn_limit_ends_the_run_that_would_go_on_and_counts_each_run_anew() {
 fn a_limit_that_the_last_turn_reaches_changes_nothing() {
     let mut answers = reads(1);
     answers.push(text("done"));
-    let hooks: [fn(Vec<Vec<Step>>) -> Agent; 3] = [
+    type Make = fn(Vec<Vec<Step>>) -> Agent;
+    let hooks: [Make; 3] = [
         |answers| with(TurnLimit::new(2), answers),
         |answers| with(ToolCallLimit::new(1), answers),
         |answers| with(TokenBudget::new(0), answers[1..].to_vec()),

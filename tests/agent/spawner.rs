@@ -133,12 +133,9 @@ fn an_abort_reaches_a_tool_on_another_thread() {
     let (tool, has_begun, is_gone) = endless(OnAbort::Drop);
     let agent = agent_on(threads(), vec![call("c", "endless")], [tool]);
     let running = agent.prompt("go").unwrap();
-    let aborter = std::thread::spawn({
-        let agent = agent.clone();
-        move || {
-            has_begun.recv_timeout(LONG).unwrap();
-            agent.abort();
-        }
+    let aborter = std::thread::spawn(move || {
+        has_begun.recv_timeout(LONG).unwrap();
+        agent.abort();
     });
     let outcome = within(running);
     aborter.join().unwrap();
