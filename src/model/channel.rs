@@ -38,7 +38,6 @@ use crate::abort::{AbortSignal, Aborted};
 /// };
 /// # let _ = turnstate::Run::builder(model).build();
 /// ```
-#[must_use]
 pub fn delta_channel() -> (DeltaSender, DeltaReceiver) {
     let shared = Arc::new(Shared::default());
     let alive = Arc::new(Alive(shared.clone()));

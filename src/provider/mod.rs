@@ -18,6 +18,8 @@
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod exchange;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+mod halves;
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod http_error;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod json;
@@ -38,6 +40,8 @@ pub mod transport;
 pub use self::reqwest::ReqwestTransport;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use exchange::{Decoder, Exchange};
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+pub(crate) use halves::Halves;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use json::{excerpt, read_json};
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]

@@ -1,6 +1,6 @@
 //! The proxy's answer: bytes in, deltas out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::message::StopReason;
 use crate::model::{Delta, Failure};
 use crate::provider::sse::{DEFAULT_LIMIT, SseDecoder, SseEvent};
-use crate::provider::{Decoder, excerpt, read_json};
+use crate::provider::{Decoder, Halves, excerpt, read_json};
 
 /// How much of an event that is not understood is shown in the error, in bytes.
 const SHOWN: usize = 200;
@@ -39,7 +39,9 @@ pub struct ProxyDecoder {
     blocks: BTreeSet<u32>,
     finished: bool,
     broken: Option<String>,
-    /// Whether the terminal delta was given.
+    halves: Halves,
+    deltas: VecDeque<Delta>,
+    /// Whether the terminal delta is in `deltas`, or was given.
     ended: bool,
 }
 
@@ -59,6 +61,8 @@ impl ProxyDecoder {
             blocks: BTreeSet::new(),
             finished: false,
             broken: None,
+            halves: Halves::default(),
+            deltas: VecDeque::new(),
             ended: false,
         }
     }
@@ -89,7 +93,13 @@ impl ProxyDecoder {
     }
 
     fn next_observed(&mut self, observe: &dyn Fn(&str)) -> Option<Delta> {
-        while !self.ended {
+        loop {
+            if let Some(delta) = self.deltas.pop_front() {
+                return Some(delta);
+            }
+            if self.ended {
+                return None;
+            }
             let delta = match self.events.next_event() {
                 Some(Ok(event)) => {
                     observe(&event.data);
@@ -103,19 +113,18 @@ impl ProxyDecoder {
             };
             if let Some(delta) = delta {
                 self.ended = delta.is_terminal();
-                return Some(delta);
+                self.halves.join(delta, &mut self.deltas);
             }
         }
-        None
     }
 
     /// The delta in an event; `None` when the event changes nothing.
     fn read(&mut self, event: &SseEvent) -> Option<Delta> {
-        let delta = match read_json::<Delta>(&event.data) {
+        let delta = match read_json::<Delta>(&event.data, &mut self.halves) {
             Ok(delta) => delta,
             // A last line that was cut off: what matters is that the answer ended, not how its last piece looks.
             Err(_) if event.is_cut_off => return Some(self.early_end()),
-            Err(error) => return unreadable(&event.data, &error),
+            Err(error) => return self.unreadable(&event.data, &error),
         };
         match &delta {
             // The wire has no whole messages: a server cannot replace what was streamed.
@@ -135,6 +144,41 @@ impl ProxyDecoder {
         Some(delta)
     }
 
+    /// What to do with an event that does not read as a delta.
+    fn unreadable(&mut self, data: &str, error: &serde_json::Error) -> Option<Delta> {
+        #[derive(Deserialize)]
+        struct Terminal {
+            #[serde(rename = "type")]
+            kind: String,
+            #[serde(default)]
+            reason: Value,
+            #[serde(default, rename = "errorMessage")]
+            message: Value,
+        }
+        let malformed = || {
+            Delta::error(format!(
+                "the proxy sent an event that cannot be read ({error}): {}",
+                excerpt(data, SHOWN)
+            ))
+        };
+        let Ok(event) = read_json::<Terminal>(data, &mut self.halves) else { return Some(malformed()) };
+        let reason = event.reason.as_str().unwrap_or_default();
+        let is_known = serde_json::from_value::<StopReason>(event.reason.clone()).is_ok();
+        match event.kind.as_str() {
+            "done" if !is_known && !reason.is_empty() => {
+                Some(Delta::error(format!("the proxy ended its answer for an unknown reason: `{reason}`")))
+            }
+            "error" if !is_known || event.message.is_string() => {
+                let said = event.message.as_str().unwrap_or("the proxy ended its answer as failed");
+                let is_aborted = reason == StopReason::Aborted.as_str();
+                let said = if is_known { said.to_owned() } else { format!("{said} (reason `{reason}`)") };
+                Some(if is_aborted { Failure::aborted(said).into() } else { Delta::error(said) })
+            }
+            kind if KNOWN.contains(&kind) => Some(malformed()),
+            _ => None,
+        }
+    }
+
     fn early_end(&mut self) -> Delta {
         let early = || "the proxy ended its answer before it was complete".to_owned();
         Delta::error(self.broken.take().unwrap_or_else(early))
@@ -148,41 +192,6 @@ fn ended_by(reason: StopReason, done: Delta) -> Delta {
             Delta::error(format!("the proxy ended its answer as done, for the reason `{reason}`"))
         }
         _ => done,
-    }
-}
-
-/// What to do with an event that does not read as a delta.
-fn unreadable(data: &str, error: &serde_json::Error) -> Option<Delta> {
-    #[derive(Deserialize)]
-    struct Terminal {
-        #[serde(rename = "type")]
-        kind: String,
-        #[serde(default)]
-        reason: Value,
-        #[serde(default, rename = "errorMessage")]
-        message: Value,
-    }
-    let malformed = || {
-        Delta::error(format!(
-            "the proxy sent an event that cannot be read ({error}): {}",
-            excerpt(data, SHOWN)
-        ))
-    };
-    let Ok(event) = read_json::<Terminal>(data) else { return Some(malformed()) };
-    let reason = event.reason.as_str().unwrap_or_default();
-    let is_known = serde_json::from_value::<StopReason>(event.reason.clone()).is_ok();
-    match event.kind.as_str() {
-        "done" if !is_known && !reason.is_empty() => {
-            Some(Delta::error(format!("the proxy ended its answer for an unknown reason: `{reason}`")))
-        }
-        "error" if !is_known || event.message.is_string() => {
-            let said = event.message.as_str().unwrap_or("the proxy ended its answer as failed");
-            let is_aborted = reason == StopReason::Aborted.as_str();
-            let said = if is_known { said.to_owned() } else { format!("{said} (reason `{reason}`)") };
-            Some(if is_aborted { Failure::aborted(said).into() } else { Delta::error(said) })
-        }
-        kind if KNOWN.contains(&kind) => Some(malformed()),
-        _ => None,
     }
 }
 
@@ -296,6 +305,11 @@ mod tests {
     fn half_a_surrogate_pair_in_a_delta_reads_as_the_replacement_character() {
         let body = r#"data: {"type":"text_delta","contentIndex":0,"delta":"a\ud800b"}"#;
         assert_eq!(deltas(body.as_bytes()).first(), Some(&Delta::text(0, "a\u{FFFD}b")));
+        let body = r#"
+            data: {"type":"text_delta","contentIndex":0,"delta":"\ud83d"}
+            data: {"type":"text_delta","contentIndex":0,"delta":"\ude42"}"#;
+        let body = body.replace("            ", "");
+        assert_eq!(deltas(body.as_bytes()).first(), Some(&Delta::text(0, "🙂")));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod aimock;
+mod blocking;
 mod faults;
 mod openai;
 mod proxy_requests;

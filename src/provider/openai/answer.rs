@@ -8,7 +8,7 @@ use crate::message::{StopReason, Usage};
 use crate::model::{Delta, Done, Failure, Metadata};
 use crate::provider::http_error::words_in;
 use crate::provider::sse::{SseDecoder, SseEvent};
-use crate::provider::{Decoder, excerpt, read_json};
+use crate::provider::{Decoder, Halves, excerpt, read_json};
 
 /// How much of an event that is not understood is shown in the error, in bytes.
 const SHOWN: usize = 200;
@@ -17,7 +17,11 @@ const SHOWN: usize = 200;
 pub(super) struct AnswerDecoder {
     source: Source,
     limit: usize,
+    /// Deltas as they are made; their texts may hold marks of halves.
     deltas: VecDeque<Delta>,
+    halves: Halves,
+    /// Deltas that are ready.
+    ready: VecDeque<Delta>,
     effort: Option<&'static str>,
     finished: bool,
     broken: Option<String>,
@@ -66,6 +70,8 @@ impl AnswerDecoder {
             source: Source::Unknown,
             limit,
             deltas: VecDeque::new(),
+            halves: Halves::default(),
+            ready: VecDeque::new(),
             effort,
             finished: false,
             broken: None,
@@ -116,7 +122,7 @@ impl AnswerDecoder {
         if event.data.trim() == "[DONE]" {
             return self.end();
         }
-        match read_json::<Chunk>(&event.data) {
+        match read_json::<Chunk>(&event.data, &mut self.halves) {
             // A piece that the end of the bytes cut off: that they ended is what matters.
             Err(error) if event.is_cut_off || (self.finished && error.is_eof()) => {}
             Err(error) => {
@@ -127,7 +133,7 @@ impl AnswerDecoder {
                 if event.event.as_deref() == Some("error")
                     || chunk.error.as_ref().is_some_and(|e| !e.is_null()) =>
             {
-                let said = read_json(&event.data).ok().as_ref().and_then(words_in);
+                let said = read_json(&event.data, &mut self.halves).ok().as_ref().and_then(words_in);
                 let said = said.unwrap_or_else(|| excerpt(&event.data, SHOWN));
                 self.fail(format!("the provider's answer failed: {said}"));
             }
@@ -418,8 +424,12 @@ impl Decoder for AnswerDecoder {
 
     fn next_delta(&mut self, observe: &dyn Fn(&str)) -> Option<Delta> {
         loop {
-            if let Some(delta) = self.deltas.pop_front() {
+            if let Some(delta) = self.ready.pop_front() {
                 return Some(delta);
+            }
+            if let Some(delta) = self.deltas.pop_front() {
+                self.halves.join(delta, &mut self.ready);
+                continue;
             }
             if self.ended {
                 return None;
