@@ -133,6 +133,7 @@ impl<M: CustomMessage> AgentLoop<M> {
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing: the next call goes on where this one was.
+    #[inline]
     pub async fn next(&mut self) -> Option<AgentEvent<M>> {
         poll_fn(|cx| self.poll_event(cx)).await
     }
@@ -188,7 +189,20 @@ impl<M: CustomMessage> AgentLoop<M> {
         (self.state, self.memory)
     }
 
-    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+    /// The next event. The way of a delta is kept short: it is taken up to a million times in one answer.
+    #[inline]
+    pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+        if self.answering.is_some() && self.upcoming.is_empty() && self.failing.is_none() {
+            match self.poll_answer(cx) {
+                Poll::Ready(None) => {}
+                Poll::Pending if self.is_newly_delivered(cx) => {}
+                told_or_pending => return told_or_pending,
+            }
+        }
+        self.poll_on(cx)
+    }
+
+    fn poll_on(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
         loop {
             if let Some(event) = self.tell_next() {
                 return Poll::Ready(Some(event));
@@ -213,8 +227,8 @@ impl<M: CustomMessage> AgentLoop<M> {
 
     /// An event that needs no polling: one that waits, or the end of a closed run.
     fn tell_next(&mut self) -> Option<AgentEvent<M>> {
-        if !self.upcoming.is_empty() {
-            return self.upcoming.pop_front().map(|event| self.tell(event));
+        if let Some(event) = self.upcoming.pop_front() {
+            return Some(self.tell(event));
         }
         if let Stage::Closing(ending) = &self.stage {
             self.desk.set_ending(ending.clone());
@@ -271,6 +285,7 @@ impl<M: CustomMessage> AgentLoop<M> {
     }
 
     /// Polls the model's stream and grows the answer. `Ready(None)`: look again.
+    #[inline]
     fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
         if self.abort.is_delivered() {
             self.fail_answer(&Failure::aborted(ABORTED_ANSWER));
@@ -298,6 +313,7 @@ impl<M: CustomMessage> AgentLoop<M> {
     }
 
     /// What a delta is to the consumer: an update, the start or the end of the message, or nothing.
+    #[inline]
     fn take_delta(&mut self, delta: Delta) -> Option<AgentEvent<M>> {
         match delta {
             Delta::Start => self.start_message(),
@@ -318,6 +334,7 @@ impl<M: CustomMessage> AgentLoop<M> {
         }
     }
 
+    #[inline]
     fn grow(&mut self, piece: Delta) -> Option<AgentEvent<M>> {
         let started = self.answering.as_ref().is_some_and(|answering| answering.started);
         match self.state.partial_mut()?.apply(&piece) {

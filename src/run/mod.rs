@@ -6,6 +6,7 @@ mod prompt;
 mod queue;
 
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -346,9 +347,7 @@ impl<M: CustomMessage> Run<Streaming, M> {
     /// # Cancel safety
     /// Dropping the future loses nothing: the next call goes on where this one was.
     pub async fn next(&mut self) -> Option<AgentEvent<M>> {
-        let event = self.data.driver.next().await;
-        self.note_end();
-        event
+        poll_fn(|cx| self.poll_event(cx)).await
     }
 
     /// What the run knows now: exact at every event.
@@ -406,12 +405,14 @@ impl<M: CustomMessage> Run<Streaming, M> {
         (Run { config, hub, data: IdleData { state, memory } }, missed)
     }
 
-    /// An abort after the end is for nobody.
-    fn note_end(&self) {
-        let state = self.data.driver.state();
-        if !state.is_running() && state.outcome().is_some() {
+    #[inline]
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+        let polled = self.data.driver.poll_event(cx);
+        if matches!(polled, Poll::Ready(Some(AgentEvent::AgentEnd { .. }) | None)) {
+            // An abort after the end is for nobody.
             self.hub.set_signal(None);
         }
+        polled
     }
 }
 
@@ -419,9 +420,7 @@ impl<M: CustomMessage> Stream for Run<Streaming, M> {
     type Item = AgentEvent<M>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
-        let polled = Pin::new(&mut self.data.driver).poll_next(cx);
-        self.note_end();
-        polled
+        self.poll_event(cx)
     }
 }
 
