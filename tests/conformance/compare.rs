@@ -12,16 +12,12 @@ pub(crate) fn first_difference(ours: &Trace, record: &Record) -> Option<String> 
     let reference = &record.trace;
     let substitutes = record.has_tag("run_failure");
     let comparison = Comparison { cut_off: cut_off_calls(&reference.events), substitutes };
-    let asked = |hooks: &[Value]| hooks.iter().filter(|hook| !is_needless(hook)).cloned().collect::<Vec<_>>();
-    let executions = |trace: &Trace| Value::Object(trace.executions.clone());
-    comparison
-        .lists("event", &ours.events, &reference.events)
-        .or_else(|| comparison.lists("request", &ours.requests, &reference.requests))
-        .or_else(|| comparison.lists("hook", &asked(&ours.hooks), &asked(&reference.hooks)))
-        .or_else(|| comparison.values("executions", &executions(ours), &executions(reference)))
-        .or_else(|| comparison.lists("call", &ours.calls, &reference.calls))
-        .or_else(|| comparison.values("marks", &json!(ours.marks), &json!(reference.marks)))
-        .or_else(|| comparison.values("final", &json!(ours.end), &json!(reference.end)))
+    comparison.traces(ours, reference)
+}
+
+/// The first difference of two replays.
+pub(crate) fn between(ours: &Trace, theirs: &Trace) -> Option<String> {
+    Comparison::default().traces(ours, theirs)
 }
 
 /// The first difference of two values.
@@ -59,6 +55,19 @@ struct Comparison {
 }
 
 impl Comparison {
+    fn traces(&self, ours: &Trace, reference: &Trace) -> Option<String> {
+        let asked =
+            |hooks: &[Value]| hooks.iter().filter(|hook| !is_needless(hook)).cloned().collect::<Vec<_>>();
+        let executions = |trace: &Trace| Value::Object(trace.executions.clone());
+        self.lists("event", &ours.events, &reference.events)
+            .or_else(|| self.lists("request", &ours.requests, &reference.requests))
+            .or_else(|| self.lists("hook", &asked(&ours.hooks), &asked(&reference.hooks)))
+            .or_else(|| self.values("executions", &executions(ours), &executions(reference)))
+            .or_else(|| self.lists("call", &ours.calls, &reference.calls))
+            .or_else(|| self.values("marks", &json!(ours.marks), &json!(reference.marks)))
+            .or_else(|| self.values("final", &json!(ours.end), &json!(reference.end)))
+    }
+
     fn lists(&self, what: &str, ours: &[Value], reference: &[Value]) -> Option<String> {
         let longest = ours.len().max(reference.len());
         (0..longest).find_map(|at| match (ours.get(at), reference.get(at)) {

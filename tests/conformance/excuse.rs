@@ -33,7 +33,7 @@ pub(crate) fn excuse(record: &Record) -> Option<&'static str> {
 /// and calls without a result are answered by repair; only a complete answer is refused.
 fn resume_retries(record: &Record) -> bool {
     let refused = record.trace.calls.iter().any(|call| call["result"] == "last_is_assistant");
-    refused && tails_of_continues(record).iter().any(|tail| is_unfinished_answer(tail))
+    refused && tails_of_continues(record).iter().any(is_unfinished_answer)
 }
 
 fn is_unfinished_answer(message: &Value) -> bool {

@@ -5,6 +5,7 @@
 #![cfg(feature = "validate")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod anywhere;
 mod compare;
 mod excuse;
 mod executor;

@@ -178,7 +178,7 @@ pub(crate) enum Api {
 }
 
 /// What happens, and how the scripted parts behave.
-#[derive(Deserialize, Debug, Default)]
+#[derive(Deserialize, Debug, Clone, Default)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Scenario {
     pub(crate) api: Api,
@@ -201,7 +201,7 @@ pub(crate) struct Scenario {
     pub(crate) schedule: Vec<Action>,
 }
 
-#[derive(Deserialize, Debug)]
+#[derive(Deserialize, Debug, Clone)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ToolDef {
     pub(crate) name: String,

@@ -51,8 +51,7 @@ fn told_before_each_after_hook(
         }
     });
     assert_eq!(told.load(Ordering::SeqCst), 6);
-    let seen = seen.lock().unwrap().clone();
-    seen
+    seen.lock().unwrap().clone()
 }
 
 #[test]

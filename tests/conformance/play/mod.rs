@@ -53,6 +53,9 @@ pub(crate) fn ways(scenario: &Scenario) -> &'static [Way] {
     }
 }
 
+/// The fault of a replay at whose end something still waits.
+pub(crate) const NOT_ENDED: &str = "a run has not ended";
+
 /// What a replay showed.
 pub(crate) struct Played {
     pub(crate) trace: Trace,
@@ -116,7 +119,7 @@ fn direct(
     log.trace.end = end;
     log.ledger.waiting = waiting;
     if !executor.is_empty() {
-        log.ledger.faults.push("a run has not ended".to_owned());
+        log.ledger.faults.push(NOT_ENDED.to_owned());
     }
     Played { trace: log.trace, ledger: log.ledger }
 }

@@ -24,7 +24,7 @@ pub(crate) fn scripted_model(stage: Arc<Stage>) -> impl StreamFn {
         if let Some(text) = response.steps.first().and_then(|step| step.throw.as_deref()) {
             throw(text);
         }
-        answer(stage.clone(), response, request.abort.clone()).boxed()
+        answer(stage.clone(), response, request.abort).boxed()
     }
 }
 
