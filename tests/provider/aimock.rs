@@ -1,9 +1,8 @@
 //! Tool-using runs of several turns against aimock, a mock of providers that nobody here wrote.
 //!
-//! `.ci/services install` brings it. Where it is missing the tests say so and are skipped, unless
-//! `TURNSTATE_REQUIRE_SERVICES` is set.
+//! `TURNSTATE_AIMOCK` names its program where it is not where `.ci/services install` puts it.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -16,6 +15,8 @@ use turnstate::model::Model;
 use turnstate::provider::{OpenAiCompatible, ReqwestTransport};
 use turnstate::tool::{AgentTool, tool_fn};
 use turnstate::{AgentEvent, Idle, Run, Transcript};
+
+use crate::services;
 
 /// A server of its own for each test; it ends with it.
 struct Aimock {
@@ -32,23 +33,15 @@ impl Drop for Aimock {
     }
 }
 
-fn installed() -> Option<PathBuf> {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let usual = target.join("services/node_modules/.bin/llmock");
-    let path = std::env::var_os("TURNSTATE_AIMOCK").map_or(usual, PathBuf::from);
-    path.exists().then_some(path)
+fn installed(test: &str) -> Option<PathBuf> {
+    let given = std::env::var_os("TURNSTATE_AIMOCK").map(PathBuf::from);
+    given.or_else(|| services::find(test, "node_modules/.bin/llmock"))
 }
 
 impl Aimock {
     /// Starts a server with these fixtures; `None` where it is not installed.
     fn start(test: &str, fixtures: Value) -> Option<Self> {
-        let Some(program) = installed() else {
-            assert!(std::env::var_os("TURNSTATE_REQUIRE_SERVICES").is_none(), "aimock is not installed");
-            // Past the test runner, which keeps what a passing test prints.
-            let _ =
-                writeln!(std::io::stderr(), "skipped {test}: aimock is not installed (.ci/services install)");
-            return None;
-        };
+        let program = installed(test)?;
         let path =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("aimock-{}-{test}.json", std::process::id()));
         std::fs::write(&path, json!({ "fixtures": fixtures }).to_string()).unwrap();

@@ -8,4 +8,6 @@ mod faults;
 mod openai;
 mod proxy_requests;
 mod proxy_server;
+mod reference_client;
+mod services;
 mod support;

@@ -23,14 +23,14 @@ use crate::support::{checked, collect, message_of, model};
 #[path = "../../examples/proxy_server.rs"]
 mod example;
 
-const TOKEN: &str = "a-token-of-length";
+pub(crate) const TOKEN: &str = "a-token-of-length";
 
 fn request(text: &str) -> Request {
     Request::new(model(), Messages::from_iter([turnstate::message::Message::from(UserMessage::new(text))]))
 }
 
 /// Runs a test against a server of this model, which ends with the test.
-fn against<S: StreamFn, Fut: Future<Output = ()>>(model: S, test: impl FnOnce(String) -> Fut) {
+pub(crate) fn against<S: StreamFn, Fut: Future<Output = ()>>(model: S, test: impl FnOnce(String) -> Fut) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
