@@ -4,6 +4,8 @@
 //! cargo run --example custom_roles
 //! ```
 
+#![allow(clippy::expect_used, reason = "an example that shows what holds")]
+
 use futures::executor::block_on;
 use turnstate::message::{AgentMessage, Content, Message, UserMessage};
 use turnstate::testing::{Response, ScriptedModel};

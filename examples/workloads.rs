@@ -5,6 +5,8 @@
 //! cargo run --release --all-features --example workloads -- w2 10000
 //! ```
 
+#![allow(clippy::expect_used, reason = "a measurement that cannot be made is to stop")]
+
 #[path = "../benches/workloads/mod.rs"]
 mod workloads;
 

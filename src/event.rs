@@ -171,7 +171,7 @@ impl<M: CustomMessage> Serialize for AgentEvent<M> {
                 )?;
             }
             Self::MessageStart { message } | Self::MessageEnd { message } => {
-                map.serialize_entry("message", message)?
+                map.serialize_entry("message", message)?;
             }
             Self::MessageUpdate { delta } => map.serialize_entry("assistantMessageEvent", delta)?,
             Self::ToolExecutionStart { call } => serialize_call(&mut map, call)?,

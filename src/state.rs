@@ -130,6 +130,7 @@ impl<M> State<M> {
     }
 
     /// The calls that are taken up and not ended, in no particular order.
+    #[must_use]
     pub fn running_calls(&self) -> impl ExactSizeIterator<Item = &Arc<ToolCall>> {
         self.running.0.values()
     }

@@ -1,6 +1,9 @@
 //! The workloads that the crate's cost is measured by, each beside its floor: the least that anybody would have to do
 //! for it. `cargo bench` runs them all; the example `workloads` runs one in a process of its own.
 
+// Each of the two programs uses its part.
+#![allow(dead_code, unused_imports)]
+
 mod floors;
 mod loads;
 mod measure;

@@ -149,7 +149,7 @@ impl Terminal {
             Some(Ending::Aborted) => self.say("(stopped)"),
             Some(Ending::Failed { message }) => self.say(&format!("(failed: {message})")),
             Some(Ending::EndedByHook { reason }) => {
-                self.say(&format!("(ended: {})", reason.as_deref().unwrap_or("a hook")))
+                self.say(&format!("(ended: {})", reason.as_deref().unwrap_or("a hook")));
             }
             _ => {}
         }

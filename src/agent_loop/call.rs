@@ -284,10 +284,7 @@ impl<'a, M: CustomMessage> Nested<'a, M> {
         }
         let complete =
             calls.iter().all(|call| call.arguments.is_some() && call.status != NestedCallStatus::Unfinished);
-        let mut record = NestedCalls::default();
-        record.calls = calls;
-        record.complete = complete;
-        Some(record)
+        Some(NestedCalls { calls, complete })
     }
 
     /// Notes that a call begins, and where its record is.

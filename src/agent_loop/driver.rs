@@ -109,7 +109,7 @@ impl<M: CustomMessage> AgentLoop<M> {
             Entry::Continue => {}
         }
         let recall = match memory {
-            Some(memory) => Recall::Memory(memory),
+            Some(memory) => Recall::Memory(Box::new(memory)),
             None => Recall::Transcript(state.transcript().clone()),
         };
         let running = run(desk.clone(), config, recall, abort.clone(), entry);

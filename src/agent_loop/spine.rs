@@ -45,7 +45,7 @@ impl<M: CustomMessage> Memory<M> {
 /// What a run begins with: the loop's memory, or the transcript to build it from.
 pub(crate) enum Recall<M> {
     /// The memory that the last run left.
-    Memory(Memory<M>),
+    Memory(Box<Memory<M>>),
     /// There is none, or the host has changed the transcript.
     Transcript(Transcript<M>),
 }
@@ -55,7 +55,7 @@ impl<M: CustomMessage> Recall<M> {
     /// the run has begun.
     pub(super) fn memory(self, repair: Repair) -> Memory<M> {
         match self {
-            Self::Memory(memory) => memory,
+            Self::Memory(memory) => *memory,
             Self::Transcript(transcript) => Memory::of(transcript, repair),
         }
     }
@@ -241,7 +241,7 @@ impl<M: CustomMessage> Spine<M> {
     }
 
     /// Everything that leads to a request: the hooks' changes, the projection, the conversion, the key.
-    async fn request(&mut self) -> Result<Request, Failure> {
+    async fn request(&mut self) -> Result<Request, Box<Failure>> {
         self.unless_aborted_now()?;
         self.prepare_request().await?;
         let mut messages = self.project().await?;
@@ -258,7 +258,7 @@ impl<M: CustomMessage> Spine<M> {
         })
     }
 
-    async fn prepare_request(&mut self) -> Result<(), Failure> {
+    async fn prepare_request(&mut self) -> Result<(), Box<Failure>> {
         let hooks = self.config.hooks.clone();
         for hook in hooks.iter() {
             let prepared = unless_aborted(&self.abort, hook.prepare_request(self.cx())).await;
@@ -269,7 +269,7 @@ impl<M: CustomMessage> Spine<M> {
     }
 
     /// What the model sees: of the kept projection, or of the context as hooks change it for this request alone.
-    async fn project(&mut self) -> Result<Messages, Failure> {
+    async fn project(&mut self) -> Result<Messages, Box<Failure>> {
         if self.config.hooks.is_empty() {
             return Ok(self.memory.projector.request());
         }
@@ -284,7 +284,7 @@ impl<M: CustomMessage> Spine<M> {
         Ok(Projector::of(self.config.repair, &context).request())
     }
 
-    async fn convert(&self, messages: &mut Messages) -> Result<(), Failure> {
+    async fn convert(&self, messages: &mut Messages) -> Result<(), Box<Failure>> {
         for hook in self.config.hooks.iter() {
             unless_aborted(&self.abort, hook.convert(messages, self.cx())).await;
             self.unless_aborted_now()?;
@@ -292,20 +292,20 @@ impl<M: CustomMessage> Spine<M> {
         Ok(())
     }
 
-    async fn api_key(&self) -> Result<Option<ApiKey>, Failure> {
+    async fn api_key(&self) -> Result<Option<ApiKey>, Box<Failure>> {
         let asking = self.config.hooks.api_key(&self.config.model.provider, self.cx());
         match unless_aborted(&self.abort, asking).await {
             Some(Ok(key)) => {
                 self.unless_aborted_now()?;
                 Ok(key.or_else(|| self.config.api_key.clone()))
             }
-            Some(Err(error)) => Err(Failure::new(error.to_string())),
-            None => Err(Failure::aborted(ABORTED_ANSWER)),
+            Some(Err(error)) => Err(Box::new(Failure::new(error.to_string()))),
+            None => Err(Box::new(Failure::aborted(ABORTED_ANSWER))),
         }
     }
 
-    fn unless_aborted_now(&self) -> Result<(), Failure> {
-        if self.is_aborted() { Err(Failure::aborted(ABORTED_ANSWER)) } else { Ok(()) }
+    fn unless_aborted_now(&self) -> Result<(), Box<Failure>> {
+        if self.is_aborted() { Err(Box::new(Failure::aborted(ABORTED_ANSWER))) } else { Ok(()) }
     }
 
     /// Calls the host's stream function; its panic is a failed answer.

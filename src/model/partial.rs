@@ -173,6 +173,7 @@ impl PartialMessage {
     }
 
     /// The blocks so far, in the order of the finished message.
+    #[must_use]
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = &PartialBlock> {
         self.blocks.iter().map(|(_, block)| block)
     }
@@ -211,7 +212,7 @@ impl PartialMessage {
             Delta::ToolCall { index, delta } => self.streaming(*index)?.push(delta),
             Delta::TextStart { index } => self.start(*index, PartialBlock::Text(Text::default()))?,
             Delta::ThinkingStart { index } => {
-                self.start(*index, PartialBlock::Thinking(Thinking::default()))?
+                self.start(*index, PartialBlock::Thinking(Thinking::default()))?;
             }
             Delta::ToolCallStart { index, call } => self.start_call(*index, call)?,
             Delta::TextEnd { index, signature } => {
