@@ -1,4 +1,22 @@
-//! Testing without a network: scripted models and tools, gates, a deterministic executor.
+//! Testing without a network: scripted models and tools, a deterministic executor, a checker, whole scenarios.
+//!
+//! Everything that drives a run can be scripted: the model ([`ScriptedModel`]), the tools ([`ScriptedTool`]), what
+//! completes when ([`Gates`]), the time ([`VirtualClock`]). A [`Driven`] run is stepped on an executor that polls only what
+//! was woken: it says what is waited for, and finds lost wake-ups and busy loops. [`Checkable::checked`] holds every event
+//! against the rules that all runs keep, and a [`Trace`] shows them in few lines.
+//!
+//! A [`Scenario`](scenario::Scenario) is all of that as data. With the feature `proptest`, `strategy` makes random ones:
+//! hosts test their own hooks, tools and roles against every interleaving, as this crate tests its scheduler. The guide,
+//! `testing::guide`, shows how.
+//!
+//! ```
+//! use turnstate::Run;
+//! use turnstate::testing::{Response, ScriptedModel, block_on};
+//!
+//! let model = ScriptedModel::new([Response::text("Hi")]);
+//! let run = block_on(Run::builder(model).build().prompt("Hello").finish());
+//! assert_eq!(run.transcript().len(), 2);
+//! ```
 
 mod call;
 mod checked;
@@ -6,6 +24,9 @@ mod checker;
 mod clock;
 mod executor;
 mod gate;
+#[cfg(feature = "proptest")]
+#[doc = include_str!("../docs/testing.md")]
+pub mod guide {}
 mod model;
 mod response;
 pub mod scenario;

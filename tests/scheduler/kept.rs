@@ -30,7 +30,7 @@ fn cancelling_between_the_last_turn_and_the_end_adds_nothing_but_the_end() {
 fn a_whole_answer_that_says_it_is_pending_is_a_failed_answer() {
     let mut pending = AssistantMessage::text("half");
     pending.stop_reason = StopReason::Pending;
-    let scenario: Scenario =
+    let scenario =
         Scenario::prompting("a").answer(AnswerPlan::new().block(BlockPlan::Delta(Delta::whole(pending))));
     let played = scenario.play();
     let answer = played.added().last().unwrap().as_assistant().unwrap().clone();

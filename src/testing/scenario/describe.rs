@@ -1,6 +1,6 @@
 //! Scenarios in few lines, for people.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use super::{
     Action, AnswerPlan, ArgumentsPlan, BlockPlan, CallEndPlan, CallPlan, EndingPlan, HookPlan, Planned,
@@ -32,8 +32,9 @@ impl<M: CustomMessage> fmt::Debug for Scenario<M> {
         }
         let mut calls = 0;
         for answer in &self.answers {
-            write!(f, "  answer   ")?;
-            self.write_answer(f, answer, &mut calls)?;
+            let mut line = String::new();
+            self.write_answer(&mut line, answer, &mut calls)?;
+            writeln!(f, "  answer   {}", line.trim_end())?;
         }
         write_hooks(f, &self.hooks)?;
         let settings = [
@@ -56,12 +57,7 @@ impl<M: CustomMessage> fmt::Debug for Scenario<M> {
 }
 
 impl<M: CustomMessage> Scenario<M> {
-    fn write_answer(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        answer: &AnswerPlan,
-        calls: &mut usize,
-    ) -> fmt::Result {
+    fn write_answer(&self, f: &mut String, answer: &AnswerPlan, calls: &mut usize) -> fmt::Result {
         if !answer.started {
             f.write_str("(without start) ")?;
         }
@@ -81,14 +77,13 @@ impl<M: CustomMessage> Scenario<M> {
             }
         }
         match &answer.ending {
-            EndingPlan::Natural => {}
-            EndingPlan::Done(reason) => write!(f, "[{reason}]")?,
-            ending => write!(f, "[{ending:?}]")?,
+            EndingPlan::Natural => Ok(()),
+            EndingPlan::Done(reason) => write!(f, "[{reason}]"),
+            ending => write!(f, "[{ending:?}]"),
         }
-        writeln!(f)
     }
 
-    fn write_call(&self, f: &mut fmt::Formatter<'_>, call: &CallPlan, number: usize) -> fmt::Result {
+    fn write_call(&self, f: &mut String, call: &CallPlan, number: usize) -> fmt::Result {
         let tool =
             call.tool.and_then(|at| at.checked_rem(self.tools.len())).and_then(|at| self.tools.get(at));
         write!(f, "{}#c{number}(", tool.map_or("ghost", |tool| &tool.name))?;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::message::{AgentMessage, CustomMessage, NoCustom};
 use crate::run::{QueueKind, QueueMode};
-use crate::testing::scenario::{Action, HookPlan, Move, Scenario};
+use crate::testing::scenario::{Action, AnswerPlan, HookPlan, Move, Scenario, ToolPlan};
 use crate::tool::ExecutionMode;
 
 /// Any scenario: everything that [`Scenarios`] can make.
@@ -26,6 +26,7 @@ pub fn scenario() -> BoxedStrategy<Scenario> {
 #[must_use = "it is no strategy yet: call `strategy`"]
 pub struct Scenarios<M: CustomMessage = NoCustom> {
     custom: Option<BoxedStrategy<M>>,
+    tools: Option<Vec<ToolPlan>>,
     hooks: bool,
     hook_panics: bool,
     failures: bool,
@@ -37,11 +38,12 @@ pub struct Scenarios<M: CustomMessage = NoCustom> {
     ends: bool,
 }
 
-impl<M: CustomMessage> Scenarios<M> {
+impl Scenarios {
     /// Everything.
     pub fn new() -> Self {
         Self {
             custom: None,
+            tools: None,
             hooks: true,
             hook_panics: true,
             failures: true,
@@ -54,9 +56,33 @@ impl<M: CustomMessage> Scenarios<M> {
         }
     }
 
-    /// Puts the application's own messages into prompts, queues and histories.
-    pub fn with_custom_messages(mut self, custom: impl Strategy<Value = M> + 'static) -> Self {
-        self.custom = Some(custom.boxed());
+    /// Puts the application's own messages into prompts, queues and histories. It comes where a run builder has its
+    /// `custom_messages`: the scenarios are for runs with these messages from here on.
+    pub fn with_custom_messages<M: CustomMessage>(
+        self,
+        custom: impl Strategy<Value = M> + 'static,
+    ) -> Scenarios<M> {
+        Scenarios {
+            custom: Some(custom.boxed()),
+            tools: self.tools,
+            hooks: self.hooks,
+            hook_panics: self.hook_panics,
+            failures: self.failures,
+            broken: self.broken,
+            broken_history: self.broken_history,
+            queues: self.queues,
+            queue_changes: self.queue_changes,
+            aborts: self.aborts,
+            ends: self.ends,
+        }
+    }
+}
+
+impl<M: CustomMessage> Scenarios<M> {
+    /// These tools instead of random ones. A test that puts its own tools into the run names them here, so that they
+    /// are called: of two tools with one name that of the test counts.
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = ToolPlan>) -> Self {
+        self.tools = Some(tools.into_iter().collect());
         self
     }
 
@@ -116,8 +142,10 @@ impl<M: CustomMessage> Scenarios<M> {
 
     /// The strategy.
     pub fn strategy(&self) -> BoxedStrategy<Scenario<M>> {
-        let tools =
-            (0..4_usize).prop_flat_map(|count| (0..count).map(|n| tool(format!("t{n}"))).collect::<Vec<_>>());
+        let tools = match &self.tools {
+            Some(tools) => Just(tools.clone()).boxed(),
+            None => vec(tool("t"), 0..4).prop_map(numbered).boxed(),
+        };
         let hooks = if self.hooks {
             option::weighted(0.6, hook_plan(self.hook_panics)).prop_map(Option::unwrap_or_default).boxed()
         } else {
@@ -149,7 +177,7 @@ impl<M: CustomMessage> Scenarios<M> {
             .boxed()
     }
 
-    fn answers(&self) -> BoxedStrategy<crate::testing::scenario::AnswerPlan> {
+    fn answers(&self) -> BoxedStrategy<AnswerPlan> {
         let answers = choice([
             (12, answer()),
             (u32::from(self.failures), failing_answer()),
@@ -202,7 +230,7 @@ impl<M: CustomMessage> Scenarios<M> {
     }
 }
 
-impl<M: CustomMessage> Default for Scenarios<M> {
+impl Default for Scenarios {
     fn default() -> Self {
         Self::new()
     }
@@ -210,6 +238,14 @@ impl<M: CustomMessage> Default for Scenarios<M> {
 
 fn queue_mode() -> impl Strategy<Value = QueueMode> + Clone {
     select(vec![QueueMode::OneAtATime, QueueMode::All])
+}
+
+/// Gives each tool a name of its own.
+fn numbered(mut tools: Vec<ToolPlan>) -> Vec<ToolPlan> {
+    for (number, tool) in tools.iter_mut().enumerate() {
+        tool.name = format!("{}{number}", tool.name);
+    }
+    tools
 }
 
 /// One of those that have a weight; `None` if none has. What has no weight is not shrunk to either.

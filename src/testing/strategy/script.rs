@@ -92,8 +92,9 @@ fn answer_of(
     ending: BoxedStrategy<EndingPlan>,
 ) -> BoxedStrategy<AnswerPlan> {
     let chunk = option::weighted(0.3, 1..4_usize);
-    (vec(block, 0..5), ending, chunk, prop::bool::weighted(0.9))
-        .prop_map(|(blocks, ending, chunk, started)| AnswerPlan { blocks, ending, chunk, started })
+    // Shrinking goes towards `false`: to the usual, which is an answer with a start.
+    (vec(block, 0..5), ending, chunk, prop::bool::weighted(0.1))
+        .prop_map(|(blocks, ending, chunk, hidden)| AnswerPlan { blocks, ending, chunk, started: !hidden })
         .boxed()
 }
 
@@ -128,7 +129,7 @@ pub fn call() -> BoxedStrategy<CallPlan> {
         1 => Just(CallEndPlan::Fails),
         1 => Just(CallEndPlan::Panics),
     ];
-    (option::weighted(0.9, 0..3_usize), arguments, prop::bool::weighted(0.05), vec(step, 0..4), end)
+    (option::weighted(0.9, 0..3_usize), arguments, prop::bool::weighted(0.1), vec(step, 0..4), end)
         .prop_map(|(tool, arguments, repeats_id, steps, end)| CallPlan {
             tool,
             arguments,
