@@ -19,13 +19,13 @@ pub struct AssistantMessage {
     #[serde(default, deserialize_with = "null_as_default")]
     pub content: Vec<AssistantContent>,
     /// The wire protocol it came by.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub api: String,
     /// The provider it came from.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub provider: String,
     /// The id of the model that was asked.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub model: String,
     /// The model that answered, where the provider names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,10 +43,10 @@ pub struct AssistantMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<Vec<Diagnostic>>,
     /// Tokens used.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub usage: Usage,
     /// Why the answer ended.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub stop_reason: StopReason,
     /// Where to fetch an answer that the provider makes later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct AssistantMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_turn: Option<bool>,
     /// When the request was made.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub timestamp: Timestamp,
     /// Milliseconds from the request to the end of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -213,10 +213,10 @@ impl<'de> Deserialize<'de> for AssistantContent {
 #[non_exhaustive]
 pub struct ToolCall {
     /// The model's id of the call; its result names it. Ids may repeat, even inside one answer.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub id: String,
     /// The name of the tool.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
     /// The arguments, as the model gave them; empty when they were unreadable (see `arguments_error`).
     #[serde(default, deserialize_with = "null_as_default")]
@@ -337,7 +337,7 @@ pub struct Diagnostic {
     #[serde(rename = "type")]
     pub kind: String,
     /// When it happened.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub timestamp: Timestamp,
     /// The error behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -364,7 +364,7 @@ pub struct DiagnosticError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The error's text.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub message: String,
     /// Where it was raised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -391,12 +391,16 @@ pub enum DiagnosticCode {
 #[non_exhaustive]
 pub struct Deferred {
     /// The provider.
+    #[serde(deserialize_with = "null_as_default")]
     pub provider: String,
     /// The model.
+    #[serde(deserialize_with = "null_as_default")]
     pub model_id: String,
     /// The wire protocol.
+    #[serde(deserialize_with = "null_as_default")]
     pub api: String,
     /// The provider's id of the answer.
+    #[serde(deserialize_with = "null_as_default")]
     pub id: String,
     /// Until when it can be fetched.
     #[serde(skip_serializing_if = "Option::is_none")]

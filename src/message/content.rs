@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::json::{FromTagged, read_tagged, unknown_tag};
+use super::json::{FromTagged, null_as_default, read_tagged, unknown_tag};
 
 /// One block of a user message's or a tool result's content.
 ///
@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for Content {
 #[non_exhaustive]
 pub struct Text {
     /// The text; may be empty.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub text: String,
     /// The provider's opaque mark of this block, sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ impl Text {
 #[non_exhaustive]
 pub struct Thinking {
     /// The text of the thinking; empty where the provider hides it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub thinking: String,
     /// The provider's opaque mark of this block, sent back unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::json::null_as_default;
+
 /// A tool as the model is told of it. Nothing else of a tool is in the transcript.
 ///
 /// Two declarations are equal when these fields are equal as JSON values; the order of keys in `parameters` is no
@@ -17,7 +19,7 @@ pub struct ToolDeclaration {
     /// The name the model calls it by.
     pub name: String,
     /// What it does, for the model.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
     /// The JSON Schema of its arguments.
     #[serde(with = "arc_value")]
@@ -198,7 +200,7 @@ pub struct Attribution {
     /// Its name.
     pub name: String,
     /// Its home page.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub url: String,
     /// Its kinds, as providers list them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -134,11 +134,12 @@ pub(crate) mod arc_list {
     pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<Arc<T>>, D::Error> {
-        Ok(Vec::<T>::deserialize(deserializer)?.into_iter().map(Arc::new).collect())
+        Ok(super::null_as_default::<Vec<T>, D>(deserializer)?.into_iter().map(Arc::new).collect())
     }
 }
 
-/// `null` reads as the default, as an absent field does.
+/// `null` reads as the default, as an absent field does: JSON writers elsewhere write `null` for what they lack, and for
+/// a number that is none.
 pub(crate) fn null_as_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: Default + serde::Deserialize<'de>,

@@ -7,7 +7,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
-use super::json::{FromTagged, arc_list, read_tagged, unknown_tag};
+use super::json::{FromTagged, arc_list, null_as_default, read_tagged, unknown_tag};
 use super::{Text, Timestamp, ToolDeclaration};
 
 /// What the host tells the model: prompt text, named sections, and which tools it may call.
@@ -28,10 +28,10 @@ pub struct SystemMessage {
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "arc_list")]
     pub tools_added: Vec<Arc<ToolDeclaration>>,
     /// Tools taken back here.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_as_default")]
     pub tools_removed: Vec<RemovedTool>,
     /// When it was made; 0 for the one made from a builder's prompt and tools.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub timestamp: Timestamp,
 }
 

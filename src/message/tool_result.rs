@@ -14,7 +14,7 @@ pub struct ToolResultMessage {
     /// The id of the call it answers.
     pub tool_call_id: String,
     /// The name of the tool that was called.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub tool_name: String,
     /// What the model reads; may be empty.
     #[serde(default, deserialize_with = "null_as_default")]
@@ -29,13 +29,13 @@ pub struct ToolResultMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nested_calls: Option<Box<NestedCalls>>,
     /// Whether it tells of a failure.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub is_error: bool,
     /// Whether the loop made the result up, since the call did not run to its end. `false` is not written.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not", deserialize_with = "null_as_default")]
     pub made_up: bool,
     /// When the result was there.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub timestamp: Timestamp,
     /// Milliseconds spent in the tool alone; absent when it did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,8 +61,10 @@ impl ToolResultMessage {
 #[non_exhaustive]
 pub struct NestedCalls {
     /// The calls, in the order they were made.
+    #[serde(deserialize_with = "null_as_default")]
     pub calls: Vec<NestedCall>,
     /// Whether the list holds all of them, with everything known of each.
+    #[serde(deserialize_with = "null_as_default")]
     pub complete: bool,
 }
 

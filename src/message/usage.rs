@@ -4,18 +4,24 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::json::null_as_default;
+
 /// Token counts of one model answer, or of what a tool used by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Usage {
     /// Tokens read from the request, without those read from a cache.
+    #[serde(deserialize_with = "null_as_default")]
     pub input: u64,
     /// Tokens written.
+    #[serde(deserialize_with = "null_as_default")]
     pub output: u64,
     /// Tokens read from the provider's cache.
+    #[serde(deserialize_with = "null_as_default")]
     pub cache_read: u64,
     /// Tokens written to the provider's cache.
+    #[serde(deserialize_with = "null_as_default")]
     pub cache_write: u64,
     /// The part of `cache_write` that is kept for an hour.
     #[serde(rename = "cacheWrite1h", skip_serializing_if = "Option::is_none")]
@@ -24,8 +30,10 @@ pub struct Usage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
     /// All tokens of the request and the answer.
+    #[serde(deserialize_with = "null_as_default")]
     pub total_tokens: u64,
     /// What they cost.
+    #[serde(deserialize_with = "null_as_default")]
     pub cost: Cost,
 }
 
@@ -63,19 +71,19 @@ impl AddAssign for Usage {
 #[non_exhaustive]
 pub struct Cost {
     /// For tokens read.
-    #[serde(serialize_with = "shortest_number")]
+    #[serde(serialize_with = "shortest_number", deserialize_with = "null_as_default")]
     pub input: f64,
     /// For tokens written.
-    #[serde(serialize_with = "shortest_number")]
+    #[serde(serialize_with = "shortest_number", deserialize_with = "null_as_default")]
     pub output: f64,
     /// For tokens read from a cache.
-    #[serde(serialize_with = "shortest_number")]
+    #[serde(serialize_with = "shortest_number", deserialize_with = "null_as_default")]
     pub cache_read: f64,
     /// For tokens written to a cache.
-    #[serde(serialize_with = "shortest_number")]
+    #[serde(serialize_with = "shortest_number", deserialize_with = "null_as_default")]
     pub cache_write: f64,
     /// The sum.
-    #[serde(serialize_with = "shortest_number")]
+    #[serde(serialize_with = "shortest_number", deserialize_with = "null_as_default")]
     pub total: f64,
 }
 

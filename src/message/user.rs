@@ -5,6 +5,7 @@ use std::fmt;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::json::null_as_default;
 use super::{Content, Timestamp};
 
 /// What a person, or the host in a person's name, says to the model.
@@ -16,7 +17,7 @@ pub struct UserMessage {
     #[serde(default)]
     pub content: UserContent,
     /// When it was made.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     pub timestamp: Timestamp,
 }
 
