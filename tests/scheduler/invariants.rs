@@ -166,7 +166,7 @@ proptest! {
         let names = |tools: Vec<String>| { let mut tools = tools; tools.sort_unstable(); tools };
         let executable = names(run.tools().iter().map(|tool| tool.name().to_owned()).collect());
         let replayed = Replay::of(run.transcript()).tools().iter().map(|tool| tool.name.clone()).collect();
-        prop_assert_eq!(names(replayed), executable.clone());
+        prop_assert_eq!(&names(replayed), &executable);
         let request = played.model.requests().pop().expect("it was asked");
         prop_assert_eq!(names(request.tools().iter().map(|tool| tool.name.clone()).collect()), executable);
     }
