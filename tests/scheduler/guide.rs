@@ -34,7 +34,8 @@ impl<M: CustomMessage> Hook<M> for AskFirst {
 }
 
 fn nothing_runs_without_a_yes(by_id: bool) -> Result<(), String> {
-    let config = Config { cases: 2000, failure_persistence: None, ..Config::default() };
+    let config =
+        Config { cases: 2000, max_shrink_iters: 100_000, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let scenarios = Scenarios::new().without_hooks().with_tools([ToolPlan::new("write")]).strategy();
     let checked = runner.run(&scenarios, |scenario| {

@@ -92,8 +92,8 @@ fault 'a delivered abort wakes nobody' src/abort.rs \
             }'
 
 fault 'a request is sent after an abort' src/agent_loop/spine.rs \
-    'if self.is_aborted() { Err(Failure::aborted(ABORTED_ANSWER)) } else { Ok(()) }' \
-    'if self.is_aborted() && !PLANTED { Err(Failure::aborted(ABORTED_ANSWER)) } else { Ok(()) }'
+    'if self.is_aborted() { Err(Box::new(Failure::aborted(ABORTED_ANSWER))) } else { Ok(()) }' \
+    'if self.is_aborted() && !PLANTED { Err(Box::new(Failure::aborted(ABORTED_ANSWER))) } else { Ok(()) }'
 
 fault 'the projection is not extended' src/agent_loop/spine.rs \
     '        self.projector.push(&message);' \
