@@ -50,6 +50,16 @@ use crate::transcript::Transcript;
 ///
 /// A tool, hook or listener that holds its own agent keeps it alive for ever: give it a [`WeakAgent`]
 /// ([`downgrade`](Self::downgrade)), or, where it only steers or aborts, a [`Handle`].
+///
+/// # Cancel safety
+/// A run is stopped by [`abort`](Self::abort), which lets it tell its own end, or by dropping the future that
+/// [`prompt`](Self::prompt) or [`resume`](Self::resume) gave, which ends it there and then; see [`Prompting`]. After
+/// either the agent takes the next prompt. Dropping the agent stops nothing: a run under way goes on as long as its
+/// future is polled.
+///
+/// # Panics
+/// None of its own. What a panic of a tool, a hook, a projection, the model's stream or a listener does is told at
+/// [`Prompting`] and [`subscribe`](Self::subscribe); none of them leaves the agent busy.
 pub struct Agent<M: CustomMessage = NoCustom>(Arc<Shared<M>>);
 
 impl<M: CustomMessage> Agent<M> {

@@ -103,22 +103,6 @@ fn a_listener_is_given_the_exact_state_and_the_agents_snapshot_is_the_same() {
     assert!(log.take().contains(&"agent_end 8".to_owned()));
 }
 
-/// Everything a state shows, as text.
-fn picture(state: &turnstate::State) -> String {
-    let mut running: Vec<_> = state.running_calls().map(|call| call.id.clone()).collect();
-    running.sort();
-    let partial = state.partial().map(|partial| format!("{:?}", partial.snapshot()));
-    format!(
-        "{:?}\n{:?}\n{partial:?}\n{running:?}\n{:?}\n{:?}\n{:?}\n{:?}",
-        state.transcript(),
-        state.added(),
-        state.is_running(),
-        state.error(),
-        state.usage(),
-        state.outcome()
-    )
-}
-
 #[test]
 fn a_snapshot_shows_the_answer_that_streams_and_does_not_change_afterwards() {
     let gate = Gate::new();

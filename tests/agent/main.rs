@@ -6,6 +6,7 @@ mod dropped;
 mod executors;
 mod growth;
 mod idle;
+mod laws;
 mod listeners;
 mod panics;
 mod prompts;

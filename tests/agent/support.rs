@@ -177,6 +177,22 @@ pub(crate) fn assert_balanced(events: &[String]) {
     assert_eq!(events.last().map(String::as_str), Some("agent_end"));
 }
 
+/// Everything a state shows, as text.
+pub(crate) fn picture(state: &turnstate::State) -> String {
+    let mut running: Vec<_> = state.running_calls().map(|call| call.id.clone()).collect();
+    running.sort();
+    let partial = state.partial().map(|partial| format!("{:?}", partial.snapshot()));
+    format!(
+        "{:?}\n{:?}\n{partial:?}\n{running:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+        state.transcript(),
+        state.added(),
+        state.is_running(),
+        state.error(),
+        state.usage(),
+        state.outcome()
+    )
+}
+
 /// Polls a future until it is ready, or nothing wakes it any more.
 pub(crate) fn settle<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     struct Flag(std::sync::atomic::AtomicBool);
