@@ -60,7 +60,7 @@ fn each_role_reaches_the_request_as_it_says_and_in_its_place() {
 #[test]
 fn a_resume_after_a_usable_answer_is_refused_and_changes_nothing_until_something_is_queued() {
     let model = ScriptedModel::new(["one", "two", "three"]);
-    let run = finish(Run::builder(model.clone()).build().prompt("go"));
+    let run = finish(Run::builder(model).build().prompt("go"));
     let before = run.transcript().clone();
     let refused = run.resume().unwrap_err();
     assert_eq!(refused.reason, NothingToResume::AlreadyAnswered);
