@@ -289,7 +289,7 @@ impl<M> Ticket<M> {
     }
 
     /// Takes back what still waits; nothing if nothing does.
-    #[must_use = "what is taken back is not delivered any more"]
+    #[allow(clippy::must_use_candidate, reason = "taking a message back is reason enough to call it")]
     pub fn take_back(&self) -> Vec<AgentMessage<M>> {
         let Some(queues) = self.queues.upgrade() else { return Vec::new() };
         let mut inner = queues.lock();
@@ -305,7 +305,7 @@ impl<M> Ticket<M> {
 
     /// Makes steers of what waits as follow-ups: it goes to the end of the steering queue. `false` if nothing waits any
     /// more; a steer stays where it is.
-    #[must_use = "a message that does not wait any more cannot be promoted"]
+    #[allow(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn promote(&self) -> bool {
         let Some(queues) = self.queues.upgrade() else { return false };
         let mut inner = queues.lock();
