@@ -20,6 +20,22 @@ pub(crate) fn write_chain(error: &dyn Error, f: &mut fmt::Formatter<'_>) -> fmt:
     f.write_str(&said)
 }
 
+/// How many bytes of a text are kept that may quote what a model sent.
+const QUOTED: usize = 1000;
+
+/// A text that may quote what a model sent, without end: cut on a character border, and saying so. What goes back to
+/// the model is paid for with every later request.
+pub(crate) fn without_endless_quotes(text: String) -> String {
+    if text.len() <= QUOTED {
+        return text;
+    }
+    let mut end = QUOTED;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}… (cut, {} bytes in all)", text.get(..end).unwrap_or_default(), text.len())
+}
+
 /// The text of a panic, as far as it has one.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     panic

@@ -18,7 +18,7 @@ use super::unless_aborted::unless_aborted;
 use super::updates::Updates;
 use crate::abort::AbortSignal;
 use crate::clock::Clock;
-use crate::error_text::panic_text;
+use crate::error_text::{panic_text, without_endless_quotes};
 use crate::hook::{BeforeToolCall, HookContext, Hooks};
 use crate::message::{
     CustomMessage, NestedCall, NestedCallStatus, NestedCalls, ThinkingLevel, ToolCall, ToolResultMessage,
@@ -199,10 +199,11 @@ impl<M: CustomMessage> Batch<M> {
     }
 
     fn unknown_tool(&self, call: &ToolCall) -> String {
+        let name = without_endless_quotes(call.name.clone());
         let known: Vec<_> = self.tools.as_slice().iter().map(|tool| format!("`{}`", tool.name())).collect();
         match known.is_empty() {
-            true => format!("There is no tool `{}`: no tools can be called now.", call.name),
-            false => format!("There is no tool `{}`. The tools are: {}.", call.name, known.join(", ")),
+            true => format!("There is no tool `{name}`: no tools can be called now."),
+            false => format!("There is no tool `{name}`. The tools are: {}.", known.join(", ")),
         }
     }
 

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::schema::{Coercion, InvalidArguments, Schema, SchemaError};
 use super::{Tool, ToolArgs, ToolContext, ToolError, ToolOutput};
 use crate::async_fn::{SendAsyncFn2, SendAsyncFn3};
+use crate::error_text::without_endless_quotes;
 use crate::message::{ConstrainedSampling, ToolDeclaration};
 
 /// A tool as a run holds it: declared, checked and executed without its argument type. Cheap to clone.
@@ -400,10 +401,10 @@ impl<T: Tool> Body for Typed<T> {
 /// Reads arguments into their type; the error names the path.
 fn read<A: for<'de> Deserialize<'de>>(arguments: Map<String, Value>) -> Result<A, String> {
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
-        match error.path().to_string().as_str() {
+        without_endless_quotes(match error.path().to_string().as_str() {
             "." => error.inner().to_string(),
             path => format!("`{path}`: {}", error.inner()),
-        }
+        })
     })
 }
 

@@ -169,3 +169,15 @@ fn an_abort_while_the_model_speaks_keeps_what_was_said_and_drops_the_stream() {
     );
     assert!(tool.executions().is_empty());
 }
+
+#[test]
+fn a_tool_that_aborts_its_own_run_keeps_its_result() {
+    let tool = turnstate::tool::tool_fn("stop", "", async |_: turnstate::tool::NoArgs, cx| {
+        cx.abort().abort();
+        Ok("stopped")
+    });
+    let model = batch(&[("a", "stop")]);
+    let run = finish(Run::builder(model.clone()).tool(tool).build().prompt("go"));
+    assert_eq!(story(run.transcript())[2..], ["result a: stopped", "aborted: Request was aborted"]);
+    assert_eq!((run.outcome().unwrap().ending.clone(), model.requests().len()), (Ending::Aborted, 1));
+}

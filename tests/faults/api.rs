@@ -50,9 +50,8 @@ fn everything_goes_to_other_threads() {
     future(Agent::new(run()).prompt("go").unwrap());
 }
 
-#[test]
-fn async_closures_that_capture_shared_state_fit_everywhere_and_the_run_is_spawned() {
-    let count = Arc::new(AtomicUsize::new(0));
+/// A run whose model, tool and every hook count.
+fn counting(count: &Arc<AtomicUsize>) -> Run<Idle> {
     let up = || {
         let count = count.clone();
         move || count.fetch_add(1, Ordering::SeqCst)
@@ -61,7 +60,7 @@ fn async_closures_that_capture_shared_state_fit_everywhere_and_the_run_is_spawne
     let hooks = [up(), up(), up(), up(), up(), up(), up(), up()];
     let [transform, convert, prepare, next, before, after, end, key] = hooks;
     let inner = batch(&[("a", "t")]);
-    let run = Run::builder(stream_fn(async move |request: Request| {
+    Run::builder(stream_fn(async move |request: Request| {
         model();
         tokio::task::yield_now().await;
         Ok(turnstate::model::StreamFn::stream(&inner, request))
@@ -101,7 +100,13 @@ fn async_closures_that_capture_shared_state_fit_everywhere_and_the_run_is_spawne
         key();
         Ok(None)
     })
-    .build();
+    .build()
+}
+
+#[test]
+fn async_closures_that_capture_shared_state_fit_everywhere_and_the_run_is_spawned() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let run = counting(&count);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let run = runtime.block_on(async { tokio::spawn(run.prompt("go").finish()).await.unwrap() });
     assert!(run.outcome().unwrap().is_success());

@@ -117,6 +117,17 @@ fn an_integer_in_any_spelling_reaches_a_typed_tool_and_none_is_rounded() {
 }
 
 #[test]
+fn an_integer_beyond_the_type_of_its_tool_is_refused_and_not_cut() {
+    for text in ["1e30", "9223372036854775808", r#""9223372036854775808""#, "-1e19"] {
+        let call = Response::new().and_raw_tool_call("c", "t", format!(r#"{{"milliseconds":{text}}}"#));
+        let model = turnstate::testing::ScriptedModel::new([call, "done".into()]);
+        let run = finish(turnstate::Run::builder(model).tool(wait()).build().prompt("go"));
+        let told = story(run.transcript())[2].clone();
+        assert!(told.starts_with("error c: ") && told.contains("milliseconds"), "{text}: {told}");
+    }
+}
+
+#[test]
 fn a_boolean_is_never_guessed() {
     let no = |text: &'static str| (json!(text), text);
     let mut rows: Vec<(Value, Result<Value, &str>)> = vec![
@@ -200,4 +211,39 @@ fn a_strict_tool_converts_nothing() {
         "invalid arguments for the tool `t`:\n- v: expected an integer, got the string \"20\"".to_owned();
     assert_eq!(called_with(tool.clone(), call(json!("20"))), Err(error));
     assert!(called_with(tool, call(json!(null))).is_err());
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Pick {
+    /// Its schema says less than its type: the text is read by the type alone.
+    #[schemars(with = "String")]
+    kind: Kind,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    One,
+    Two,
+}
+
+#[test]
+fn what_only_the_type_of_a_tool_refuses_is_told_with_its_path_and_echoed_without_end_never() {
+    let pick = || tool_fn("pick", "", async |args: Pick, _| Ok(format!("{:?}", args.kind)));
+    let told = |kind: &str| {
+        let run = turnstate::Run::builder(turnstate::testing::ScriptedModel::new([
+            Response::tool_call("c", "pick", json!({ "kind": kind })),
+            "done".into(),
+        ]));
+        story(finish(run.tool(pick()).build().prompt("go")).transcript())[2].clone()
+    };
+    assert_eq!(told("two"), "result c: Two");
+    assert_eq!(
+        told("three"),
+        "error c: The arguments for tool `pick` do not fit: `kind`: unknown variant `three`, expected `one` or `two`"
+    );
+    for ahead in ["", "a", "é", "你"] {
+        let text = told(&format!("{ahead}{}", "😀".repeat(250_000)));
+        assert!(text.len() < 1200 && text.ends_with(" bytes in all)"), "{} bytes", text.len());
+    }
 }

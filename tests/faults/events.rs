@@ -96,3 +96,21 @@ fn an_answer_is_told_before_its_calls_and_a_call_before_its_result() {
         ]
     );
 }
+
+#[test]
+fn a_run_that_is_dropped_drops_even_a_tool_that_an_abort_waits_for() {
+    let gates = Gates::new();
+    let tool = gated("save", &["a"], &gates).with_on_abort(turnstate::tool::OnAbort::Wait);
+    for aborts in [false, true] {
+        let run = Run::builder(batch(&[("a", "save")])).tool(tool.clone()).build();
+        let mut run = drive(run.prompt("go"), &gates);
+        run.run_until_stalled();
+        if aborts {
+            run.get_ref().abort();
+            run.run_until_stalled();
+        }
+        drop(run);
+        assert!(gates.waiting().is_empty());
+        assert_eq!(tool.executions().last().unwrap().end, ExecutionEnd::Dropped);
+    }
+}

@@ -124,3 +124,15 @@ fn a_key_of_the_arguments_may_have_any_name() {
         assert_eq!(streamed(&arguments.to_string()), Ok(arguments));
     }
 }
+
+#[test]
+fn a_name_without_end_is_echoed_in_short() {
+    let name = "😀".repeat(250_000);
+    let run = Run::builder(batch(&[("a", &name)])).tool(ScriptedTool::new("read")).build();
+    let told = story(finish(run.prompt("go")).transcript())[2].clone();
+    let kept = "😀".repeat(250);
+    assert_eq!(
+        told,
+        format!("error a: There is no tool `{kept}… (cut, 1000000 bytes in all)`. The tools are: `read`.")
+    );
+}

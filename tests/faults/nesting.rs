@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use futures::future::BoxFuture;
 use turnstate::agent::WeakAgent;
 use turnstate::hook::{BeforeToolCall, FinishTurn};
 use turnstate::testing::block_on;
@@ -19,20 +20,27 @@ async fn ask(own: &OnceLock<WeakAgent>) -> String {
     prompt.unwrap_err()
 }
 
+type Said = Arc<Mutex<Vec<String>>>;
+
+/// Asks the agent, and notes what it said.
+fn telling(
+    own: &Arc<OnceLock<WeakAgent>>,
+    said: &Said,
+) -> impl Fn() -> BoxFuture<'static, ()> + Clone + Send + Sync + 'static + use<> {
+    let (own, said) = (own.clone(), said.clone());
+    move || {
+        let (own, said) = (own.clone(), said.clone());
+        Box::pin(async move {
+            let answer = ask(&own).await;
+            said.lock().unwrap().push(answer);
+        })
+    }
+}
+
 #[test]
 fn a_prompt_from_inside_a_run_is_busy_and_a_wait_is_refused_wherever_it_comes_from() {
-    let own: Arc<OnceLock<WeakAgent>> = Arc::default();
-    let said: Arc<Mutex<Vec<String>>> = Arc::default();
-    let tell = {
-        let (own, said) = (own.clone(), said.clone());
-        move || {
-            let (own, said) = (own.clone(), said.clone());
-            async move {
-                let answer = ask(&own).await;
-                said.lock().unwrap().push(answer);
-            }
-        }
-    };
+    let (own, said): (Arc<OnceLock<WeakAgent>>, Said) = Default::default();
+    let tell = telling(&own, &said);
     let (in_tool, in_before, in_finish, in_listener) = (tell.clone(), tell.clone(), tell.clone(), tell);
     let run = Run::builder(batch(&[("a", "ask")]))
         .tool(tool_fn("ask", "", async move |_: NoArgs, _| {

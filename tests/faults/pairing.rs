@@ -130,3 +130,32 @@ fn every_answer_that_was_cut_off_after_a_call_has_no_open_call_in_any_request() 
     assert_eq!(sent(&model.requests()[1]), ["user: go", "user: again"]);
     assert!(tool.executions().is_empty());
 }
+
+#[test]
+fn a_stored_result_that_stands_behind_other_messages_follows_its_call_in_the_request() {
+    let model = ScriptedModel::new(["ok"]);
+    let between = AgentMessage::user("between");
+    let stored = vec![
+        AgentMessage::user("read"),
+        stored_calls(&["a", "b"]),
+        result("b", "B"),
+        between,
+        result("a", "A"),
+    ];
+    let run = Run::builder(model.clone()).transcript(stored.clone()).build();
+    let run = finish(run.prompt("go on"));
+    assert_eq!(run.transcript()[..5], stored);
+    let mut sent = sent(&model.requests()[0]);
+    sent[2..4].sort();
+    assert_eq!(
+        sent,
+        [
+            "user: read",
+            "assistant: [a read] | [b read]",
+            "result a: A",
+            "result b: B",
+            "user: between",
+            "user: go on"
+        ]
+    );
+}

@@ -134,3 +134,53 @@ fn a_peek_shows_the_next_batch_and_a_take_leaves_nothing() {
     assert!(!handle.has_queued() && handle.peek().is_empty());
     assert_eq!(story(finish(run.prompt("go")).transcript()), ["user: go", "assistant: one"]);
 }
+
+#[test]
+fn of_a_batch_of_steers_that_is_cut_in_half_each_is_written_or_waits_in_order() {
+    let all = ["user: first", "user: second", "user: third"];
+    for cancels in [true, false] {
+        for written_before in 1..=3 {
+            let run = Run::builder(batch(&[("a", "read")])).tool(ScriptedTool::new("read")).build();
+            let handle = run.handle();
+            handle.set_queue_mode(QueueKind::Steering, turnstate::run::QueueMode::All);
+            let mut run = run.prompt("go");
+            let mut written = 0;
+            block_on(async {
+                while let Some(event) = run.next().await {
+                    if event.kind() == "tool_execution_end" {
+                        let _ = ["first", "second", "third"].map(|text| handle.steer(text));
+                    }
+                    let last = story(run.state().transcript()).pop().unwrap_or_default();
+                    written += usize::from(event.kind() == "message_end" && all.contains(&last.as_str()));
+                    if written == written_before {
+                        break;
+                    }
+                }
+            });
+            run.abort();
+            let run = if cancels { run.cancel() } else { block_on(run.finish()) };
+            let mut told = story(run.transcript());
+            told.retain(|line| all.contains(&line.as_str()));
+            told.extend(story(&handle.queued(QueueKind::Steering)));
+            assert_eq!(told, all, "cancelled: {cancels}, after {written_before}");
+        }
+    }
+}
+
+#[test]
+fn a_follow_up_queued_at_the_end_of_the_last_turn_is_delivered_by_the_same_run() {
+    let mut run = Run::builder(ScriptedModel::new(["one", "two"])).build().prompt("go");
+    let (handle, mut turns) = (run.handle(), 0);
+    block_on(async {
+        while let Some(event) = run.next().await {
+            turns += usize::from(event.kind() == "turn_end");
+            if event.kind() == "turn_end" && turns == 1 {
+                let _ = handle.follow_up("and then?");
+            }
+        }
+    });
+    assert_eq!(
+        story(run.state().transcript()),
+        ["user: go", "assistant: one", "user: and then?", "assistant: two"]
+    );
+}

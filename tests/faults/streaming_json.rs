@@ -96,6 +96,36 @@ fn integers_of_64_bits_are_exact_in_the_tool_the_events_the_store_and_the_next_r
 }
 
 #[test]
+fn numbers_keep_their_value_through_the_schema_of_their_tool() {
+    let schema =
+        json!({ "type": "object", "properties": { "i": { "type": "integer" }, "n": { "type": "number" } } });
+    let through = |text: &str| {
+        called_with(
+            ScriptedTool::new("t").with_schema(schema.clone()),
+            Response::new().and_raw_tool_call("c", "t", text),
+        )
+    };
+    for (text, arguments) in [
+        (
+            r#"{"i":2512292042121000001,"n":18446744073709551615}"#,
+            r#"{"i":2512292042121000001,"n":18446744073709551615}"#,
+        ),
+        (r#"{"i":"2512292042121000001"}"#, r#"{"i":2512292042121000001}"#),
+        (r#"{"i":"18446744073709551615"}"#, r#"{"i":18446744073709551615}"#),
+        (r#"{"i":1e19}"#, r#"{"i":10000000000000000000}"#),
+        // An integer to the schema; a tool that reads 64 bits refuses it.
+        (r#"{"i":1e30}"#, r#"{"i":1e+30}"#),
+        (r#"{"n":0.1}"#, r#"{"n":0.1}"#),
+        (r#"{"n":"2512292042121000001"}"#, r#"{"n":2512292042121000001}"#),
+    ] {
+        assert_eq!(through(text).map(|value| value.to_string()), Ok(arguments.to_owned()), "{text}");
+    }
+    for text in [r#"{"i":1e400}"#, r#"{"n":-1e400}"#, r#"{"i":"18446744073709551616"}"#] {
+        assert!(through(text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn arguments_that_nest_without_end_are_an_error() {
     for open in ["[", r#"{"a":"#] {
         let text = format!("{{\"a\":{}", open.repeat(100_000));

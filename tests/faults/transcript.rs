@@ -153,11 +153,11 @@ fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
     inner.into_iter().for_each(|(path, value)| leaves(value, &path, found));
 }
 
-#[test]
-fn null_in_a_stored_message_reads_as_what_it_stands_for_is_absent() {
+/// One message of each role, with every field that has a default.
+fn one_of_each() -> Value {
     let usage = json!({ "input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4, "totalTokens": 10,
         "cost": { "input": 0.1, "output": 0.2, "cacheRead": 0, "cacheWrite": 0, "total": 0.3 } });
-    let stored = json!([
+    json!([
         { "role": "system", "content": "s", "sections": { "x": "y" }, "timestamp": 1,
           "toolsAdded": [{ "name": "read", "description": "d", "parameters": {} }], "toolsRemoved": [{ "name": "old" }] },
         { "role": "user", "content": [{ "type": "text", "text": "go" }, { "type": "image", "data": "aGk=", "mimeType": "image/png" }],
@@ -167,7 +167,12 @@ fn null_in_a_stored_message_reads_as_what_it_stands_for_is_absent() {
                       { "type": "toolCall", "id": "a", "name": "read", "arguments": {} }] },
         { "role": "toolResult", "toolCallId": "a", "toolName": "read", "content": [], "isError": false, "timestamp": 1,
           "usage": usage, "durationMs": 5, "nestedCalls": { "calls": [], "complete": true } },
-    ]);
+    ])
+}
+
+#[test]
+fn null_in_a_stored_message_reads_as_what_it_stands_for_is_absent() {
+    let stored = one_of_each();
     let mut places = Vec::new();
     leaves(&stored, "", &mut places);
     let mut refused = Vec::new();
