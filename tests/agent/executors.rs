@@ -162,7 +162,7 @@ fn many_threads_may_prompt_and_exactly_one_at_a_time_is_taken() {
                             taken.fetch_add(1, Ordering::SeqCst);
                             assert!(block_on(running).is_success());
                         }
-                        Err(turnstate::Busy) => block_on(agent.wait_for_idle()).unwrap(),
+                        Err(turnstate::Busy) => within(agent.wait_for_idle()).unwrap(),
                     }
                 }
             });

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use turnstate::agent::Prompting;
 use turnstate::model::Delta;
 use turnstate::run::QueueKind;
@@ -271,7 +272,10 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn no_order_of_operations_loses_a_message_unbalances_a_run_or_leaves_the_agent_busy(
