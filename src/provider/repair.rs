@@ -44,7 +44,7 @@ pub enum CallIds {
     Any,
     /// Letters, digits, `_` and `-`, up to a length.
     Plain {
-        /// The longest id, in bytes; at least 8 are used.
+        /// The longest id, in bytes; less than 9 counts as 9.
         longest: usize,
     },
     /// Exactly nine letters and digits, as Mistral wants them.
@@ -290,7 +290,7 @@ impl CallIds {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let is_taken = match self {
             Self::Any => !id.is_empty(),
-            Self::Plain { longest } => (1..=longest.max(8)).contains(&id.len()) && id.bytes().all(is_plain),
+            Self::Plain { longest } => (1..=longest.max(9)).contains(&id.len()) && id.bytes().all(is_plain),
             Self::Nine => id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()),
         };
         if is_taken { id.to_owned() } else { hashed(id) }
@@ -305,4 +305,152 @@ fn hashed(text: &str) -> String {
     });
     let digits = std::iter::successors(Some(hash), |rest| Some(rest / 36)).take(9);
     digits.filter_map(|rest| char::from_digit(u32::try_from(rest % 36).unwrap_or(0), 36)).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::transcript::Messages;
+
+    fn messages(json: Value) -> Messages {
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn own_model() -> Model {
+        Model::new("p", "m").with_api("a")
+    }
+
+    fn repaired_json(json: Value, rules: Rules) -> Value {
+        serde_json::to_value(repaired(&messages(json), &own_model(), &rules)).unwrap()
+    }
+
+    #[test]
+    fn what_the_provider_takes_stays_shared_and_as_it_is() {
+        let messages = messages(json!([
+            {"role": "user", "content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}]},
+            {"role": "assistant", "provider": "p", "model": "m", "api": "a", "content": [
+                {"type": "thinking", "thinking": "hm", "thinkingSignature": "sig"},
+                {"type": "toolCall", "id": "c", "name": "t", "arguments": {}, "thoughtSignature": "s"}]},
+            {"role": "toolResult", "toolCallId": "c", "content": []},
+        ]));
+        let repaired = repaired(&messages, &own_model(), &Rules::default());
+        assert_eq!(repaired, *messages);
+        let is_shared = |pair: (&Message, &Message)| match pair {
+            (Message::Assistant(a), Message::Assistant(b)) => Arc::ptr_eq(a, b),
+            (Message::User(a), Message::User(b)) => Arc::ptr_eq(a, b),
+            (Message::ToolResult(a), Message::ToolResult(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        assert!(repaired.iter().zip(messages.iter()).all(is_shared));
+    }
+
+    #[test]
+    fn only_the_model_itself_gets_its_thinking_and_signatures_back() {
+        for (provider, model, api) in [("q", "m", "a"), ("p", "n", "a"), ("p", "m", "b")] {
+            let repaired = repaired_json(
+                json!([{"role": "assistant", "provider": provider, "model": model, "api": api, "content": [
+                    {"type": "thinking", "thinking": "hm", "thinkingSignature": "sig"},
+                    {"type": "text", "text": "x", "textSignature": "sig"},
+                    {"type": "toolCall", "id": "c", "name": "t", "arguments": {}, "thoughtSignature": "sig"}]}]),
+                Rules::default(),
+            );
+            let content = json!([
+                {"type": "text", "text": "x"},
+                {"type": "toolCall", "id": "c", "name": "t", "arguments": {}},
+            ]);
+            assert_eq!(repaired[0]["content"], content);
+        }
+    }
+
+    #[test]
+    fn a_later_system_message_says_what_no_longer_holds() {
+        let system = json!([
+            {"role": "system", "content": "a", "sections": {"s1": "1", "s2": "2"}},
+            {"role": "system", "content": "", "sections": {"s1": "1", "s2": "two", "s3": "3"}},
+            {"role": "system", "content": "b", "sections": {"s3": null, "s4": null}},
+        ]);
+        let texts = |repaired: &Value| -> Vec<Value> {
+            repaired.as_array().unwrap().iter().map(|message| message["content"].clone()).collect()
+        };
+        let in_place = repaired_json(system.clone(), Rules::default());
+        let later = [
+            "This replaces an earlier part of these instructions:\n\ntwo\n\nThe part that no longer holds:\n\n2\n\n3",
+            "b\n\nThis part of the earlier instructions no longer holds:\n\n3",
+        ];
+        assert_eq!(texts(&in_place), ["a\n\n1\n\n2", later[0], later[1]]);
+        let rules = Rules { system_messages: SystemMessages::LaterAsUser, ..Rules::default() };
+        let as_user = repaired_json(system.clone(), rules);
+        assert_eq!(texts(&as_user)[2], format!("<system>\n{}\n</system>", later[1]));
+        assert_eq!(as_user[2]["role"], "user");
+        let rules = Rules { system_messages: SystemMessages::Folded, ..Rules::default() };
+        assert_eq!(texts(&repaired_json(system, rules)), ["a\n\nb\n\n1\n\ntwo"]);
+    }
+
+    fn conversations() -> impl Strategy<Value = Vec<Value>> {
+        let id = prop::sample::select(vec!["c1", "c2", "call|very/odd", "", "東京", "123456789", "a-b_c"]);
+        let turn = (prop::collection::vec(id, 0..4), any::<bool>(), any::<bool>()).prop_map(|(ids, early, late)| {
+            let calls: Vec<_> =
+                ids.iter().map(|id| json!({"type": "toolCall", "id": id, "name": "t", "arguments": {}})).collect();
+            let system = |is_there: bool| is_there.then(|| json!({"role": "system", "content": "s"}));
+            let mut turn = vec![json!({"role": "user", "content": "u"}), json!({"role": "assistant", "content": calls})];
+            for (number, id) in ids.iter().enumerate() {
+                turn.extend(system(early && number == 1));
+                turn.push(json!({"role": "toolResult", "toolCallId": id, "toolName": number.to_string(), "content": []}));
+            }
+            turn.extend(system(late));
+            turn
+        });
+        prop::collection::vec(turn, 0..5).prop_map(|turns| turns.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn each_result_answers_its_call_by_an_id_that_is_taken_and_unique(
+            conversation in conversations(),
+            call_ids in prop::sample::select(vec![CallIds::Any, CallIds::Plain { longest: 12 }, CallIds::Nine]),
+        ) {
+            let messages = messages(conversation.into());
+            let repaired = repaired(&messages, &own_model(), &Rules { call_ids, ..Rules::default() });
+            prop_assert_eq!(repaired.len(), messages.len());
+            let mut calls: Vec<String> = Vec::new();
+            let mut results = 0;
+            for message in &repaired {
+                match message {
+                    Message::Assistant(answer) => {
+                        calls = answer.tool_calls().map(|call| call.id.clone()).collect();
+                        results = 0;
+                        prop_assert_eq!(calls.iter().collect::<BTreeSet<_>>().len(), calls.len());
+                        prop_assert!(calls.iter().all(|id| call_ids.fit(id) == *id), "{:?}", calls);
+                    }
+                    Message::ToolResult(result) => {
+                        // The results were made in the order of their calls.
+                        prop_assert_eq!(Some(&result.tool_call_id), calls.get(results));
+                        results += 1;
+                    }
+                    Message::System(_) => prop_assert_eq!(results, calls.len()),
+                    Message::User(_) => {}
+                }
+            }
+        }
+
+        #[test]
+        fn a_conversation_that_goes_on_changes_nothing_before(conversation in conversations(), cut in 0usize..20) {
+            let messages = messages(conversation.into());
+            // Requests are made when every call has its result.
+            let ends: Vec<_> = (0..=messages.len())
+                .filter(|end| messages.get(*end).is_none_or(|next| matches!(next, Message::User(_))))
+                .collect();
+            let end = ends[cut % ends.len()];
+            for system_messages in [SystemMessages::InPlace, SystemMessages::LaterAsUser] {
+                let rules = Rules { call_ids: CallIds::Nine, system_messages, ..Rules::default() };
+                let whole = repaired(&messages, &own_model(), &rules);
+                let part = repaired(&messages[..end], &own_model(), &rules);
+                prop_assert_eq!(&whole[..part.len()], &part[..]);
+            }
+        }
+    }
 }

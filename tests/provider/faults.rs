@@ -20,7 +20,7 @@ struct Adapter {
     recording: Vec<u8>,
 }
 
-fn adapters() -> [Adapter; 2] {
+fn adapters() -> [Adapter; 3] {
     let usage = json!({"input": 3, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 8});
     let proxy = [
         json!({"type": "start"}),
@@ -59,12 +59,21 @@ fn adapters() -> [Adapter; 2] {
             over: |fake| Box::new(ProxyStream::new(fake, "http://proxy", SECRET)),
             recording: recording(&proxy).into(),
         },
+        Adapter { recording: (recording(&completion) + "data: [DONE]\n\n").into(), ..completion_adapter() },
+        // What a server that nobody here wrote has sent, byte for byte.
         Adapter {
-            who: "the provider",
-            over: |fake| Box::new(OpenAiCompatible::new(fake, "http://server").with_api_key(SECRET)),
-            recording: (recording(&completion) + "data: [DONE]\n\n").into(),
+            recording: include_bytes!("recordings/chat_completion.sse").to_vec(),
+            ..completion_adapter()
         },
     ]
+}
+
+fn completion_adapter() -> Adapter {
+    Adapter {
+        who: "the provider",
+        over: |fake| Box::new(OpenAiCompatible::new(fake, "http://server").with_api_key(SECRET)),
+        recording: Vec::new(),
+    }
 }
 
 impl Adapter {
@@ -261,7 +270,8 @@ fn what_follows_the_end_is_not_waited_for() {
 #[test]
 fn dropping_an_answer_closes_the_connection() {
     for adapter in adapters() {
-        let fake = Fake::new(200, [Chunk::Bytes(adapter.recording[..200].to_vec()), Chunk::Stall]);
+        let first_event = adapter.recording.windows(2).position(|pair| pair == b"\n\n").unwrap() + 2;
+        let fake = Fake::new(200, [Chunk::Bytes(adapter.recording[..first_event].to_vec()), Chunk::Stall]);
         let mut answer = (adapter.over)(fake.clone()).stream(Request::new(model(), Messages::new()));
         futures::executor::block_on(answer.next());
         assert!(!fake.is_closed());

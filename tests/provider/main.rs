@@ -10,4 +10,5 @@ mod proxy_requests;
 mod proxy_server;
 mod reference_client;
 mod services;
+mod smollm2;
 mod support;
