@@ -1,41 +1,37 @@
 //! Coercion: a value that does not fit, brought into the representation that its schema wants.
 //!
-//! The walk goes along the schema's nodes, and at each of them begins with the validator's word: what fits is left
-//! alone. The steps are the table in the documentation of the [module above](super).
+//! The walk goes along the schema's nodes. What a node itself asks of the value decides which step is taken
+//! there, and wherever there is a choice the validator has the word: a value that some branch takes is left
+//! alone, and a candidate must fit. The steps are the table in the documentation of the [module above](super).
 
 use serde_json::{Map, Value};
 
+use super::budget::Budget;
+use super::depth::survey;
 use super::plan::{Node, NodeId, Plan};
 use super::scalar::{Kind, as_integer, convert, parse_container, same_number};
-
-/// How many subschemas may follow each other into one another and into the data. Every level is a few stack frames; data
-/// of the usual depth behind the usual references stays far below.
-const MAX_LEVELS: usize = 256;
-
-/// How many values a coercion may look at before it gives up: enough for a megabyte of arguments with unions on several
-/// levels, spent in about a second by a schema whose unions branch without end.
-const FUEL: usize = 4_000_000;
 
 /// One coercion.
 pub(super) struct Coercer<'p> {
     plan: &'p Plan,
-    /// How many values may still be looked at.
-    fuel: usize,
+    budget: Budget<'p>,
 }
 
 impl<'p> Coercer<'p> {
     pub(super) fn new(plan: &'p Plan) -> Self {
-        Self { plan, fuel: FUEL }
+        Self { plan, budget: Budget::new(plan) }
     }
 
-    /// Coerces a value as far as the schema's words on it can be followed. Whether it then fits is for the validator to say.
+    /// Coerces a value as far as the schema's words on it can be followed. Whether it then fits is for the
+    /// validator to say.
     pub(super) fn coerce(mut self, value: &mut Value) {
         self.coerce_at(Plan::ROOT, value, 0);
     }
 
     fn coerce_at(&mut self, id: NodeId, value: &mut Value, level: usize) {
-        let Some(node) = self.plan.node(id) else { return };
-        if level > MAX_LEVELS || self.fits(id, value) || self.fuel == 0 {
+        let Some(node) = self.plan.node(id).filter(|_| self.budget.step(level)) else { return };
+        // Every step below asks for itself whether it is needed. Asking here spares the walk.
+        if self.plan.is_cheap(id) && self.fits(id, value) {
             return;
         }
         let below = level + 1;
@@ -71,16 +67,17 @@ impl<'p> Coercer<'p> {
 
     /// Steps that the node's own `type`, `enum` and `const` ask for.
     fn coerce_itself(&mut self, id: NodeId, node: &Node, value: &mut Value, level: usize) {
-        respell_integer(self.plan, node, value);
-        if !self.plan.listed_values(node).any(|listed| is_same(listed, value)) {
-            if let Some(listed) = self.plan.listed_values(node).find(|listed| says_the_same(value, listed)) {
+        respell_integer(node, value);
+        if !node.listed.iter().any(|listed| is_same(listed, value)) {
+            if let Some(listed) = node.listed.iter().find(|listed| says_the_same(value, listed)) {
                 *value = listed.clone();
             }
         }
         if node.types.is_empty() || node.types.iter().any(|kind| kind.holds(value)) {
             return;
         }
-        let candidates: Vec<Value> = node.types.iter().flat_map(|kind| candidates(value, *kind)).collect();
+        let candidates: Vec<Value> =
+            node.types.iter().flat_map(|kind| self.candidates(value, *kind)).collect();
         if let Some(fitting) = candidates.iter().find(|candidate| self.fits(id, candidate)) {
             *value = fitting.clone();
             return;
@@ -93,8 +90,8 @@ impl<'p> Coercer<'p> {
                 return;
             }
         }
-        // None fits, and the arguments will be refused. A scalar of the right type lets the error speak of what is
-        // wrong with the value instead of its spelling.
+        // None fits, and the arguments will be refused. A scalar of the right type lets the error speak of what
+        // is wrong with the value instead of its spelling.
         if let Some(scalar) =
             candidates.into_iter().find(|candidate| !candidate.is_array() && !candidate.is_object())
         {
@@ -102,7 +99,24 @@ impl<'p> Coercer<'p> {
         }
     }
 
-    /// Takes the first branch that the value can be coerced to, when the number of branches that take it as it is will not do.
+    /// What `value` may become where `wanted` is the type, best first.
+    fn candidates(&self, value: &Value, wanted: Kind) -> Vec<Value> {
+        let container = || {
+            let container = value.as_str().and_then(parse_container);
+            container.filter(|container| !survey(container, self.plan.deepest_arguments).too_deep)
+        };
+        match wanted {
+            Kind::Object => container().filter(Value::is_object).into_iter().collect(),
+            Kind::Array => {
+                let wrapped = (!value.is_null()).then(|| Value::Array(vec![value.clone()]));
+                container().filter(Value::is_array).into_iter().chain(wrapped).collect()
+            }
+            scalar => convert(value, scalar).into_iter().collect(),
+        }
+    }
+
+    /// Takes the first branch that the value can be coerced to, when the number of branches that take it as it
+    /// is will not do.
     fn coerce_union(
         &mut self,
         branches: &[NodeId],
@@ -140,10 +154,11 @@ impl<'p> Coercer<'p> {
         }
     }
 
-    /// Whether `null` under `key` only says that there is nothing. A key that is not declared is information by itself.
+    /// Whether `null` under `key` only says that there is nothing. A key that is not declared is information by
+    /// itself.
     fn counts_as_absent(&mut self, node: &Node, key: &str, ids: &[NodeId]) -> bool {
         node.properties.contains_key(key)
-            && !self.plan.required(node).any(|required| required == key)
+            && !node.required.iter().any(|required| required == key)
             && !ids.iter().all(|id| self.fits(*id, &Value::Null))
     }
 
@@ -153,13 +168,9 @@ impl<'p> Coercer<'p> {
     }
 
     fn spell_at(&mut self, id: NodeId, value: &mut Value, level: usize) {
-        let Some(node) = self.plan.node(id) else { return };
-        self.fuel = self.fuel.saturating_sub(1);
-        if level > MAX_LEVELS || self.fuel == 0 {
-            return;
-        }
+        let Some(node) = self.plan.node(id).filter(|_| self.budget.step(level)) else { return };
         let below = level + 1;
-        respell_integer(self.plan, node, value);
+        respell_integer(node, value);
         for all in &node.all_of {
             self.spell_at(*all, value, below);
         }
@@ -218,34 +229,20 @@ impl<'p> Coercer<'p> {
         branches.iter().filter(|branch| self.fits(**branch, value)).count()
     }
 
-    /// The validator's word, as long as there is fuel. Without, nothing fits, so that no step is taken any more.
+    /// The validator's word. When the budget is spent nothing fits, so that nothing more is accepted.
     fn fits(&mut self, id: NodeId, value: &Value) -> bool {
-        self.fuel = self.fuel.saturating_sub(cost(self.plan, id, value));
-        self.fuel > 0 && self.plan.fits(id, value)
-    }
-}
-
-/// What `value` may become where `wanted` is the type, best first.
-fn candidates(value: &Value, wanted: Kind) -> Vec<Value> {
-    let container = || value.as_str().and_then(parse_container);
-    match wanted {
-        Kind::Object => container().filter(Value::is_object).into_iter().collect(),
-        Kind::Array => {
-            let wrapped = (!value.is_null()).then(|| Value::Array(vec![value.clone()]));
-            container().filter(Value::is_array).into_iter().chain(wrapped).collect()
-        }
-        scalar => convert(value, scalar).into_iter().collect(),
+        self.budget.fits(id, value).unwrap_or(false)
     }
 }
 
 /// Writes an integral number as an integer where the node wants one: by its type, or by the spelling it lists.
-fn respell_integer(plan: &Plan, node: &Node, value: &mut Value) {
+fn respell_integer(node: &Node, value: &mut Value) {
     let Value::Number(number) = value else { return };
     if !number.is_f64() {
         return;
     }
     let is_integer_type = node.types.contains(&Kind::Integer) && !node.types.contains(&Kind::Number);
-    let is_listed = || plan.listed_values(node).any(|listed| !listed.is_f64() && is_number(listed, number));
+    let is_listed = || node.listed.iter().any(|listed| !listed.is_f64() && is_number(listed, number));
     if is_integer_type || is_listed() {
         if let Some(integer) = as_integer(number) {
             *number = integer;
@@ -280,21 +277,4 @@ fn says_the_same(value: &Value, listed: &Value) -> bool {
 
 fn may_hold_number(value: &Value) -> bool {
     matches!(value, Value::Number(_) | Value::Array(_) | Value::Object(_))
-}
-
-/// How much work it is to ask whether `value` fits `id`: one for each value in it, and what compiling takes.
-pub(super) fn cost(plan: &Plan, id: NodeId, value: &Value) -> usize {
-    /// Compiling a subschema takes about as long as validating so many values.
-    const COMPILE: usize = 64;
-    size(value).saturating_add(plan.uncompiled(id).saturating_mul(COMPILE))
-}
-
-/// How many values there are in `value`, long strings counting as more.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => items.iter().map(size).sum::<usize>() + 1,
-        Value::Object(members) => members.values().map(size).sum::<usize>() + 1,
-        Value::String(text) => 1 + text.len() / 64,
-        _ => 1,
-    }
 }

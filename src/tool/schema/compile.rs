@@ -6,6 +6,7 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, ReferencingError, ValidationError, Validator};
 use serde_json::{Map, Value};
 
+use super::Coercion;
 use super::coerce::Coercer;
 use super::depth::{self, dismantle};
 use super::describe::excerpt;
@@ -13,23 +14,19 @@ use super::error::{InvalidArguments, SchemaError};
 use super::explain;
 use super::plan::Plan;
 use super::reference::as_fragment;
-use super::{Coercion, MAX_DEPTH};
 
 /// What checking arguments takes.
 pub(super) struct Compiled {
     plan: Plan,
-    /// `{}` fits: the calls of tools without arguments, or with optional ones only, are decided without the validator.
+    /// `{}` fits: the calls of tools without arguments, or with optional ones only, are decided without the
+    /// validator.
     fits_empty: bool,
 }
 
 impl Compiled {
     /// Compiles a schema that does not nest too deep.
     pub(super) fn new(document: &Arc<Value>) -> Result<Compiled, SchemaError> {
-        let (validator, draft) = build(document)?;
-        let plan = Plan::new(Arc::clone(document), draft, validator);
-        if let Some(pointer) = plan.endless_reference() {
-            return Err(SchemaError::SelfReference { path: as_fragment(pointer) });
-        }
+        let plan = build(document)?;
         let fits_empty = plan.fits(Plan::ROOT, &Value::Object(Map::new()));
         Ok(Compiled { plan, fits_empty })
     }
@@ -45,18 +42,19 @@ impl Compiled {
             return Ok(arguments);
         }
         let mut value = Value::Object(arguments);
-        let mut survey = depth::survey(&value, MAX_DEPTH);
+        let deepest = self.plan.deepest_arguments;
+        let mut survey = depth::survey(&value, deepest);
         if survey.too_deep {
             dismantle(value);
-            return Err(InvalidArguments::too_deep(tool));
+            return Err(InvalidArguments::too_deep(tool, deepest));
         }
         let mut fits = self.plan.fits(Plan::ROOT, &value);
         if !fits && coercion == Coercion::Lenient {
             Coercer::new(&self.plan).coerce(&mut value);
             // JSON in a text may have brought new levels and new spellings.
-            survey = depth::survey(&value, MAX_DEPTH);
+            survey = depth::survey(&value, deepest);
             if survey.too_deep {
-                return Err(InvalidArguments::too_deep(tool));
+                return Err(InvalidArguments::too_deep(tool, deepest));
             }
             fits = self.plan.fits(Plan::ROOT, &value);
         }
@@ -79,21 +77,25 @@ impl Compiled {
     }
 }
 
-/// The validator of a schema, and the draft it is read by.
-fn build(document: &Value) -> Result<(Validator, Draft), SchemaError> {
+/// The plan of a schema, read by its own draft, with its validator.
+fn build(document: &Arc<Value>) -> Result<Plan, SchemaError> {
     let draft = Draft::default().detect(document);
     if draft == Draft::Unknown {
         let uri = document.get("$schema").and_then(Value::as_str).unwrap_or_default();
         return Err(SchemaError::UnknownDraft { uri: excerpt(uri).into_owned() });
     }
+    // The plan comes first: it refuses what would exhaust the stack of a compiler.
+    let plan = Plan::read(Arc::clone(document), draft)?;
     let error = match build_as(document, draft) {
-        Ok(validator) => return Ok((validator, draft)),
+        Ok(validator) => return Ok(plan.with_validator(validator)),
         Err(error) => error,
     };
-    // Draft 2020-12 renamed the tuple form of `items`, and much of what is generated without `$schema` still uses it.
+    // Draft 2020-12 renamed the tuple form of `items`, and much of what is generated without `$schema` still
+    // uses it.
     if document.get("$schema").is_none() && lists_items(document) {
         if let Ok(validator) = build_as(document, Draft::Draft201909) {
-            return Ok((validator, Draft::Draft201909));
+            let plan = Plan::read(Arc::clone(document), Draft::Draft201909)?;
+            return Ok(plan.with_validator(validator));
         }
     }
     Err(describe(&error))
@@ -141,8 +143,8 @@ fn describe_reference(error: &ReferencingError, path: String) -> SchemaError {
     }
 }
 
-/// Why a schema is invalid. Where an alternative of the draft's own schema is meant, the first one says more than
-/// that none fits.
+/// Why a schema is invalid. Where an alternative of the draft's own schema is meant, the first one says more
+/// than that none fits.
 fn reason(error: &ValidationError<'_>) -> String {
     match error.kind() {
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {

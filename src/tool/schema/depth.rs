@@ -30,8 +30,8 @@ fn visit(value: &Value, levels: usize, found: &mut Survey) {
     }
 }
 
-/// Drops a value however deep it nests. The drop of a [`Value`] recurses once for each level, and a deep one would
-/// overflow the stack.
+/// Drops a value however deep it nests. The drop of a [`Value`] recurses once for each level, and a deep one
+/// would overflow the stack.
 pub(super) fn dismantle(value: Value) {
     let mut rest = vec![value];
     while let Some(value) = rest.pop() {

@@ -20,6 +20,8 @@ const PATH: usize = 160;
 const EXPECTED: usize = 600;
 /// How many allowed values or keys are listed.
 const LISTED: usize = 24;
+/// How many choices are collected, to be counted if not listed.
+const MOST_CHOICES: usize = 1024;
 
 /// A text, cut after 200 bytes.
 pub(super) fn excerpt(text: &str) -> Cow<'_, str> {
@@ -109,59 +111,60 @@ pub(super) enum Choice<'p> {
 
 /// What the subschema `id` takes, as far as it can be said in a few words. Empty: it cannot.
 pub(super) fn choices(plan: &Plan, id: NodeId) -> Vec<Choice<'_>> {
-    let mut choices = Vec::new();
-    collect_choices(plan, id, 0, &mut choices);
-    choices
+    let mut collector = Collector { plan, seen: Vec::new(), choices: Vec::new() };
+    collector.collect(id);
+    collector.choices
 }
 
-fn collect_choices<'p>(plan: &'p Plan, id: NodeId, level: usize, into: &mut Vec<Choice<'p>>) {
-    /// Unions in unions in references: deeper ones are not told.
-    const LEVELS: usize = 8;
-    let Some(node) = plan.node(id) else { return };
-    if level > LEVELS || into.len() > LISTED {
-        return;
-    }
-    let before = into.len();
-    for listed in plan.listed_values(node) {
-        add(into, Choice::Listed(listed));
-    }
-    if into.len() > before {
-        return;
-    }
-    for kind in &node.types {
-        add(
-            into,
-            Choice::Kind(if *kind == Kind::Object {
-                object(plan, node)
-            } else {
-                kind_name(*kind).to_owned()
-            }),
-        );
-    }
-    if into.len() > before {
-        return;
-    }
-    for branch in node.any_of.iter().chain(&node.one_of) {
-        collect_choices(plan, *branch, level + 1, into);
-    }
-    for all in &node.all_of {
-        if into.len() == before {
-            collect_choices(plan, *all, level + 1, into);
+struct Collector<'p> {
+    plan: &'p Plan,
+    seen: Vec<NodeId>,
+    choices: Vec<Choice<'p>>,
+}
+
+impl<'p> Collector<'p> {
+    /// Adds what a node takes: the values it lists, else its types, else what its unions or references take.
+    fn collect(&mut self, id: NodeId) {
+        /// More say nothing more to a reader.
+        const MOST: usize = 64;
+        if self.seen.len() >= MOST || self.seen.contains(&id) {
+            return;
+        }
+        self.seen.push(id);
+        let Some(node) = self.plan.node(id) else { return };
+        let kinds = node.types.iter().map(|kind| match kind {
+            Kind::Object => Choice::Kind(object(node)),
+            kind => Choice::Kind(kind_name(*kind).to_owned()),
+        });
+        if !node.listed.is_empty() {
+            self.add(node.listed.iter().map(Choice::Listed));
+        } else if !node.types.is_empty() {
+            self.add(kinds);
+        } else if let Some(union) = [&node.any_of, &node.one_of].into_iter().find(|union| !union.is_empty()) {
+            union.iter().for_each(|branch| self.collect(*branch));
+        } else if !node.properties.is_empty() {
+            self.add([Choice::Kind(object(node))]);
+        } else {
+            let before = self.choices.len();
+            node.all_of.iter().for_each(|all| {
+                if self.choices.len() == before {
+                    self.collect(*all);
+                }
+            });
         }
     }
-    if into.len() == before && !node.properties.is_empty() {
-        add(into, Choice::Kind(object(plan, node)));
+
+    fn add(&mut self, choices: impl IntoIterator<Item = Choice<'p>>) {
+        for choice in choices {
+            if self.choices.len() <= MOST_CHOICES && !self.choices.contains(&choice) {
+                self.choices.push(choice);
+            }
+        }
     }
 }
 
-fn add<'p>(into: &mut Vec<Choice<'p>>, choice: Choice<'p>) {
-    if !into.contains(&choice) {
-        into.push(choice);
-    }
-}
-
-fn object(plan: &Plan, node: &Node) -> String {
-    let required: Vec<String> = plan.required(node).map(|name| format!("`{}`", key(name))).collect();
+fn object(node: &Node) -> String {
+    let required: Vec<String> = node.required.iter().map(|name| format!("`{}`", key(name))).collect();
     if required.is_empty() {
         "an object".to_owned()
     } else {

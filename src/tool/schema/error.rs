@@ -3,9 +3,6 @@
 use std::error::Error;
 use std::fmt;
 
-#[cfg(feature = "validate")]
-use super::MAX_DEPTH;
-
 /// A schema that no tool can have. Found when the tool is made, never in the middle of a run.
 ///
 /// Paths are JSON pointers into the schema, `#` being the whole.
@@ -18,10 +15,18 @@ pub enum SchemaError {
         /// What it is or describes instead.
         found: String,
     },
-    /// Arrays and objects of the schema nest without reason.
-    #[error("the schema nests deeper than {limit} levels")]
+    /// Arrays and objects of the schema nest without reason, or a value is handed on from reference to
+    /// reference without reason.
+    #[error("the schema nests, or its references lead on, deeper than {limit} levels")]
     TooDeep {
         /// How many levels are allowed.
+        limit: usize,
+    },
+    /// Following the references, the schema has more subschemas than any real one: each value would be checked
+    /// again and again.
+    #[error("the schema has more than {limit} subschemas, counted as often as references lead to them")]
+    TooLarge {
+        /// How many are allowed.
         limit: usize,
     },
     /// The schema lives partly elsewhere. Nothing is fetched: put what is referred to into the schema itself.
@@ -36,15 +41,15 @@ pub enum SchemaError {
         /// The JSON pointer or anchor that does not exist.
         reference: String,
     },
-    /// Following the schema's references comes back to the same place with the same value, for ever. A reference below
-    /// `properties` or `items` is fine: it follows the data down.
+    /// Following the schema's references comes back to the same place with the same value, for ever. A
+    /// reference below `properties` or `items` is fine: it follows the data down.
     #[error("the schema refers to itself at `{path}` without descending into the data")]
     SelfReference {
         /// A place on the circle.
         path: String,
     },
-    /// `$schema` names a draft that is not one of JSON Schema's, from draft 4 to 2020-12. What the schema means cannot be
-    /// known; if it is plain JSON Schema, take `$schema` out.
+    /// `$schema` names a draft that is not one of JSON Schema's, from draft 4 to 2020-12. What the schema means
+    /// cannot be known; if it is plain JSON Schema, take `$schema` out.
     #[error("the schema's draft `{uri}` is unknown")]
     UnknownDraft {
         /// The value of `$schema`.
@@ -62,8 +67,8 @@ pub enum SchemaError {
 
 /// Arguments that a tool's schema refuses, after coercion.
 ///
-/// The text (`Display`) is written for the model, to act on: it names the tool and, one on a line, the problems. It never
-/// grows beyond 16 KiB.
+/// The text (`Display`) is written for the model, to act on: it names the tool and, one on a line, the
+/// problems. It never grows beyond 16 KiB.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidArguments {
     tool: String,
@@ -76,8 +81,8 @@ pub struct InvalidArguments {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
-    /// Where: keys and positions joined by dots, `edits.0.line`, or `root` for the arguments as a whole. A missing key and
-    /// an unknown one are named by their own path.
+    /// Where: keys and positions joined by dots, `edits.0.line`, or `root` for the arguments as a whole. A
+    /// missing key and an unknown one are named by their own path.
     pub path: String,
     /// What the schema wants there, as the object of a sentence: `an integer`.
     pub expected: String,
@@ -99,8 +104,8 @@ impl InvalidArguments {
     }
 
     #[cfg(feature = "validate")]
-    pub(super) fn too_deep(tool: &str) -> Self {
-        let expected = format!("at most {MAX_DEPTH} levels of nested arrays and objects");
+    pub(super) fn too_deep(tool: &str, limit: usize) -> Self {
+        let expected = format!("at most {limit} levels of nested arrays and objects");
         Self::new(tool, vec![Problem { path: "root".to_owned(), expected, got: "more".to_owned() }])
     }
 

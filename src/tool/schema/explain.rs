@@ -1,28 +1,24 @@
 //! Why arguments do not fit, told so that a model can correct them.
 //!
-//! The walk goes along the schema's nodes like the coercion and stops wherever the value fits. In a union it follows the
-//! branch that the value was meant for, where one can be told; else it tells all choices in one line.
+//! The walk goes along the schema's nodes like the coercion and stops wherever the value fits. In a union it
+//! follows the branch that the value was meant for, where one can be told; else it tells all choices in one
+//! line.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-use super::coerce::cost;
+use super::budget::Budget;
 use super::describe::{self, Choice, allowed, allowed_keys, choices, count, excerpt, phrase};
 use super::error::{InvalidArguments, Problem};
-use super::plan::{Node, NodeId, Plan};
+use super::plan::{Node, NodeId, OPAQUE, Plan};
 
-/// How many subschemas may follow each other, as for coercion.
-const MAX_LEVELS: usize = 256;
-
-/// How many values an explanation may look at, as for coercion. What it has found until then is told.
-const FUEL: usize = 4_000_000;
-
-/// The problems of a value that does not fit. Never empty; when one more is found than will be told, the search stops.
+/// The problems of a value that does not fit. Never empty; when one more is found than will be told, the search
+/// stops.
 pub(super) fn problems(plan: &Plan, value: &Value) -> Vec<Problem> {
-    let mut explainer = Explainer::new(plan);
+    let mut explainer = Explainer::new(Budget::new(plan));
     explainer.explain(Plan::ROOT, value, 0);
     if explainer.problems.is_empty() {
         explainer.add("a value that fits the schema", describe::value(value));
@@ -32,33 +28,38 @@ pub(super) fn problems(plan: &Plan, value: &Value) -> Vec<Problem> {
 
 struct Explainer<'p> {
     plan: &'p Plan,
-    fuel: usize,
+    budget: Budget<'p>,
     /// The keys and positions that lead to the value at hand.
     path: Vec<String>,
-    /// What has been explained: the same subschema says the same of the same value (known by its address, which does
-    /// not change while it is borrowed).
-    seen: HashSet<(NodeId, usize)>,
+    /// What has been explained: the same subschema says the same of the same value (known by its address, which
+    /// does not change while it is borrowed). With the number of problems found.
+    seen: HashMap<(NodeId, usize), usize>,
     /// How many problems were found, the ones found before included.
     found: usize,
     problems: Vec<Problem>,
 }
 
 impl<'p> Explainer<'p> {
-    fn new(plan: &'p Plan) -> Self {
-        Self { plan, fuel: FUEL, path: Vec::new(), seen: HashSet::new(), found: 0, problems: Vec::new() }
+    fn new(budget: Budget<'p>) -> Self {
+        let plan = budget.plan();
+        Self { plan, budget, path: Vec::new(), seen: HashMap::new(), found: 0, problems: Vec::new() }
     }
 
     fn explain(&mut self, id: NodeId, value: &Value, level: usize) {
-        let Some(node) = self.plan.node(id) else { return };
-        let is_enough = self.problems.len() > InvalidArguments::MOST_PROBLEMS || level > MAX_LEVELS;
-        if is_enough || self.fits(id, value) {
+        let Some(node) = self.plan.node(id).filter(|_| self.budget.step(level)) else { return };
+        if self.problems.len() > InvalidArguments::MOST_PROBLEMS {
+            return;
+        }
+        let is_cheap = self.plan.is_cheap(id);
+        if is_cheap && self.fits(id, value) {
+            return;
+        }
+        let place = (id, std::ptr::from_ref(value) as usize);
+        if let Some(found) = self.seen.get(&place) {
+            self.found += found;
             return;
         }
         let before = self.found;
-        if !self.seen.insert((id, std::ptr::from_ref(value) as usize)) {
-            self.found += 1;
-            return;
-        }
         self.explain_itself(node, value);
         for all in &node.all_of {
             self.explain(*all, value, level + 1);
@@ -77,9 +78,11 @@ impl<'p> Explainer<'p> {
             }
         }
         self.explain_parts(node, value, level + 1);
-        if self.found == before && self.fuel > 0 {
+        let is_refused = is_cheap || (node.is_opaque && !self.fits(id, value));
+        if self.found == before && is_refused && !self.budget.is_spent() {
             self.explain_rest(node, value);
         }
+        self.seen.insert(place, self.found - before);
     }
 
     /// The members of an object and the items of an array.
@@ -126,6 +129,8 @@ impl<'p> Explainer<'p> {
 
     /// A union none of whose branches fits.
     fn explain_union(&mut self, branches: &[NodeId], value: &Value, level: usize) {
+        // Each branch is looked at together with all that it refers to, for several questions.
+        self.budget.pay(branches.len().saturating_mul(64));
         let mut meant: Vec<NodeId> =
             branches.iter().copied().filter(|id| self.takes_kind(*id, value)).collect();
         if let (Value::Object(members), Some(tag)) = (value, self.tag(&meant)) {
@@ -151,8 +156,9 @@ impl<'p> Explainer<'p> {
     fn explain_each(&mut self, branches: &[NodeId], value: &Value, level: usize) {
         let mut expected: Vec<String> = Vec::new();
         for branch in branches {
-            let mut alone = Explainer::new(self.plan);
+            let mut alone = Explainer::new(std::mem::replace(&mut self.budget, Budget::new(self.plan)));
             alone.explain(*branch, value, level);
+            self.budget = alone.budget;
             let problems = alone.problems.into_iter().map(|problem| problem.expected);
             let all = problems.collect::<Vec<_>>().join(" and ");
             if !all.is_empty() && !expected.contains(&all) {
@@ -177,10 +183,11 @@ impl<'p> Explainer<'p> {
         self.add(phrase(&all), describe::value(value));
     }
 
-    /// The key that tells the branches of a union apart, and the values that it can have: each branch lists some for it.
+    /// The key that tells the branches of a union apart, and the values that it can have: each branch lists
+    /// some for it.
     fn tag(&self, branches: &[NodeId]) -> Option<(&'p str, Vec<&'p Value>)> {
         let [first, _, ..] = branches else { return None };
-        let keys = self.alike(*first).into_iter().flat_map(|node| node.properties.keys());
+        let keys = self.conjunction(*first).into_iter().flat_map(|node| node.properties.keys());
         keys.map(String::as_str).find_map(|key| {
             let mut values = Vec::new();
             for branch in branches {
@@ -213,10 +220,10 @@ impl<'p> Explainer<'p> {
 
     /// The values that a branch lists for a key.
     fn listed_under(&self, branch: NodeId, key: &str) -> Vec<&'p Value> {
-        let nodes = self.alike(branch);
+        let nodes = self.conjunction(branch);
         let children = nodes.into_iter().filter_map(|node| node.properties.get(key));
-        let nodes = children.flat_map(|child| self.alike(*child));
-        nodes.flat_map(|node| self.plan.listed_values(node)).collect()
+        let nodes = children.flat_map(|child| self.conjunction(*child));
+        nodes.flat_map(|node| &node.listed).collect()
     }
 
     /// The branch that an object has most in common with. `None` when it has nothing in common with any.
@@ -227,9 +234,9 @@ impl<'p> Explainer<'p> {
             let mut required_keys = 0;
             let mut fitting_members = 0;
             let mut present = 0;
-            for node in self.alike(*branch) {
-                required_keys += self.plan.required(node).count();
-                present += self.plan.required(node).filter(|key| members.contains_key(*key)).count();
+            for node in self.conjunction(*branch) {
+                required_keys += node.required.len();
+                present += node.required.iter().filter(|key| members.contains_key(*key)).count();
                 for (key, child) in &node.properties {
                     let fits = members.get(key).is_some_and(|member| self.fits(*child, member));
                     fitting_members += usize::from(fits);
@@ -247,21 +254,20 @@ impl<'p> Explainer<'p> {
 
     /// Whether a branch speaks about values of this kind at all.
     fn takes_kind(&self, branch: NodeId, value: &Value) -> bool {
-        self.alike(branch).into_iter().all(|node| {
+        self.conjunction(branch).into_iter().all(|node| {
             let by_type = node.types.is_empty() || node.types.iter().any(|kind| kind.holds(value));
-            let mut listed = self.plan.listed_values(node).peekable();
             let same_kind = |listed: &Value| std::mem::discriminant(listed) == std::mem::discriminant(value);
-            by_type && (listed.peek().is_none() || listed.any(same_kind))
+            by_type && (node.listed.is_empty() || node.listed.iter().any(same_kind))
         })
     }
 
     /// Whether a branch does no more than list values.
     fn is_list(&self, branch: NodeId) -> bool {
-        self.alike(branch).into_iter().any(|node| self.plan.listed_values(node).next().is_some())
+        self.conjunction(branch).into_iter().any(|node| !node.listed.is_empty())
     }
 
-    /// A node and all that must take the same value with it.
-    fn alike(&self, id: NodeId) -> Vec<&'p Node> {
+    /// A node with all those that must take the same value with it.
+    fn conjunction(&self, id: NodeId) -> Vec<&'p Node> {
         /// More say nothing more to a reader.
         const MOST: usize = 32;
         let mut ids = vec![id];
@@ -323,9 +329,8 @@ impl<'p> Explainer<'p> {
                 return;
             }
         }
-        let silent = ["not", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems"];
         let silent =
-            silent.into_iter().filter(|keyword| json.is_some_and(|json| json.contains_key(*keyword)));
+            OPAQUE.into_iter().filter(|keyword| json.is_some_and(|json| json.contains_key(*keyword)));
         let silent: Vec<String> = silent.map(|keyword| format!("`{keyword}`")).collect();
         let expected = match (json, silent.is_empty()) {
             (None, _) => "nothing here".to_owned(),
@@ -370,10 +375,9 @@ impl<'p> Explainer<'p> {
         branches.iter().filter(|branch| self.fits(**branch, value)).count()
     }
 
-    /// The validator's word, as long as there is fuel. Without, all fits, so that nothing more is told.
+    /// The validator's word. When the budget is spent everything fits, so that nothing more is told.
     fn fits(&mut self, id: NodeId, value: &Value) -> bool {
-        self.fuel = self.fuel.saturating_sub(cost(self.plan, id, value));
-        self.fuel == 0 || self.plan.fits(id, value)
+        self.budget.fits(id, value).unwrap_or(true)
     }
 }
 

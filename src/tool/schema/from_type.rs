@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// The JSON Schema of `T` as it is read (not as it is written): draft 2020-12 without `$schema`, all types inlined. `$defs`
-/// and `$ref` remain for types that contain themselves.
+/// The JSON Schema of `T` as it is read (not as it is written): draft 2020-12 without `$schema`, all types
+/// inlined. `$defs` and `$ref` remain for types that contain themselves.
 pub(super) fn describe<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

@@ -2,8 +2,8 @@
 //!
 //! A [`Schema`] is made once per tool, from a Rust type ([`Schema::of`], feature `schema`) or from JSON
 //! ([`Schema::from_json`]). Everything that can be wrong with it is found there: a schema that names another
-//! document, that refers to itself without descending into the data, that nests without end, or that is no schema
-//! of its draft is a [`SchemaError`] and never a surprise in the middle of a run.
+//! document, that refers to itself without descending into the data, that nests without end, or that is no
+//! schema of its draft is a [`SchemaError`] and never a surprise in the middle of a run.
 //!
 //! [`Schema::check`] then decides about the arguments of one call. Models are careless about spelling, so by
 //! default arguments that do not fit are first *coerced*, and what the coercion gives is *validated*. Only the
@@ -11,9 +11,9 @@
 //!
 //! # Coercion
 //!
-//! One rule stands behind every step: **coercion changes the representation of a value, never its information, and
-//! only where no branch of the schema takes the value as it is.** All steps are on with [`Coercion::Lenient`] (the
-//! default) and all are off with [`Coercion::Strict`].
+//! One rule stands behind every step: **coercion changes the representation of a value, never its information,
+//! and only where no branch of the schema takes the value as it is.** All steps are on with
+//! [`Coercion::Lenient`] (the default) and all are off with [`Coercion::Strict`].
 //!
 //! | the schema wants | what came | becomes |
 //! |---|---|---|
@@ -28,9 +28,9 @@
 //! | a listed value (`enum`, `const`) | another spelling of it by the rows above | the listed value |
 //! | a property that is declared, optional and not nullable | `null` | absent, at every depth |
 //!
-//! Everything else stays as it is and is refused: `null` where a value is required, `null` for a key that is not
-//! declared, `1.5` or `"abc"` for an integer, `"yes"` or `"1"` for a boolean, `0x10` and the empty text for a
-//! number, a number in text that would be rounded, anything but `null` for the type `null`.
+//! Everything else stays as it is and is refused: `null` where a value is required, `null` for a key that is
+//! not declared, `1.5` or `"abc"` for an integer, `"yes"` or `"1"` for a boolean, `0x10` and the empty text for
+//! a number, a number in text that would be rounded, anything but `null` for the type `null`.
 //!
 //! Where the schema leaves a choice, these rules apply.
 //!
@@ -47,26 +47,30 @@
 //!
 //! # Validation
 //!
-//! Each schema is validated by the draft its `$schema` names; without one it is 2020-12, or 2019-09 when it spells
-//! tuples in the old way (`items` as a list). Formats that nobody knows are ignored. Equal `$id`s of two tools do not
-//! meet, because every schema is compiled on its own.
+//! Each schema is validated by the draft its `$schema` names; without one it is 2020-12, or 2019-09 when it
+//! spells tuples in the old way (`items` as a list). Formats that nobody knows are ignored. Equal `$id`s of two
+//! tools do not meet, because every schema is compiled on its own.
 //!
-//! [`InvalidArguments`] is written for the model: the tool, and for each problem the path, what was expected and
-//! what came, with allowed values listed once. A union that refuses a value is looked into: the problem is told for
-//! the branch the value was meant for, or as one line of choices. What is echoed is cut on a character border, and
-//! the text says so; the whole text stays below 16 KiB.
+//! [`InvalidArguments`] is written for the model: the tool, and for each problem the path, what was expected
+//! and what came, with allowed values listed once. A union that refuses a value is looked into: the problem is
+//! told for the branch the value was meant for, or as one line of choices. What is echoed is cut on a character
+//! border, and the text says so; the whole text stays below 16 KiB.
 //!
 //! # Without the feature `validate`
 //!
 //! Nothing can tell then whether a value fits, so nothing is coerced either: [`Schema::check`] passes arguments
-//! through, and [`Schema::from_json`] refuses only what is no object schema and what nests too deep. A typed tool
-//! still reads its arguments by serde.
+//! through, and [`Schema::from_json`] refuses only what is no object schema and what nests too deep. A typed
+//! tool still reads its arguments by serde.
 
+#[cfg(feature = "validate")]
+mod budget;
 #[cfg(feature = "validate")]
 mod coerce;
 #[cfg(feature = "validate")]
 mod compile;
 mod depth;
+#[cfg(feature = "validate")]
+mod descent;
 #[cfg(feature = "validate")]
 mod describe;
 mod error;
@@ -91,23 +95,24 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 pub use self::error::{InvalidArguments, Problem, SchemaError};
+pub use self::order::Ordered;
 
 #[cfg(feature = "validate")]
 use self::compile::Compiled;
 
-/// How many levels arrays and objects may nest, in a schema and in arguments: what `serde_json` itself reads. A JSON
-/// value that a program builds can be deeper, and would overflow the stack of whatever recurses into it.
+/// How many levels arrays and objects may nest, in a schema and in arguments: what `serde_json` itself reads. A
+/// JSON value that a program builds can be deeper, and would overflow the stack of whatever recurses into it.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// The JSON Schema of a tool's arguments, as the model is shown it and as calls are checked by it.
 ///
-/// Cheap to clone: the JSON and what is compiled from it are shared. Two schemas are equal when they are equal as
-/// JSON values.
+/// Cheap to clone: the JSON and what is compiled from it are shared. Two schemas are equal when they are equal
+/// as JSON values.
 ///
 /// A schema serializes as its JSON, with the properties in a useful order: the required ones in the order of
-/// `required` (which for a Rust type is the order of its fields), then the others. [`Schema::as_json`] gives the JSON as
-/// a value, whose objects sort their keys unless `serde_json`'s feature `preserve_order` is on; with that feature, both
-/// keep the order of declaration.
+/// `required` (which for a Rust type is the order of its fields), then the others. [`Schema::as_json`] gives
+/// the JSON as a value, whose objects sort their keys unless `serde_json`'s feature `preserve_order` is on;
+/// with that feature, both keep the order of declaration.
 #[derive(Clone)]
 pub struct Schema {
     inner: Arc<Inner>,
@@ -129,8 +134,8 @@ enum Rules {
     Unusable(SchemaError),
 }
 
-/// Whether arguments that do not fit are coerced before they are validated. Each tool chooses for itself; see the
-/// [module](self#coercion) for the table.
+/// Whether arguments that do not fit are coerced before they are validated. Each tool chooses for itself; see
+/// the [module](self#coercion) for the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Coercion {
     /// All steps of the table. The default, since models misspell values far more often than they mean others.
@@ -143,12 +148,12 @@ pub enum Coercion {
 impl Schema {
     /// The schema of the Rust type that a typed tool reads its arguments into.
     ///
-    /// It is written for providers: draft 2020-12 without `$schema`, all types inlined; `$defs` and `$ref` appear only
-    /// for types that contain themselves. A title that only repeats the type's name is left out.
+    /// It is written for providers: draft 2020-12 without `$schema`, all types inlined; `$defs` and `$ref`
+    /// appear only for types that contain themselves. A title that only repeats the type's name is left out.
     ///
-    /// A type whose schema is unusable (not an object, or with a pattern that is no regular expression) is a mistake in
-    /// the program. It does not panic here: whoever makes the tool asks [`Schema::fault`] for it. Until then
-    /// [`Schema::check`] refuses every call and says why. [`Schema::try_of`] gives it as an error.
+    /// A type whose schema is unusable (not an object, or with a pattern that is no regular expression) is a
+    /// mistake in the program. It does not panic here: whoever makes the tool asks [`Schema::fault`] for it.
+    /// Until then [`Schema::check`] refuses every call and says why. [`Schema::try_of`] gives it as an error.
     #[cfg(feature = "schema")]
     #[must_use]
     pub fn of<T: schemars::JsonSchema>() -> Self {
@@ -171,9 +176,10 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// When the JSON is no object schema, names an unknown draft, refers to another document (nothing is ever fetched),
-    /// to a place that does not exist, or to itself without descending into the data, nests deeper than 128
-    /// levels, or is invalid by its draft. A regular expression that cannot be compiled is such a case.
+    /// When the JSON is no object schema, names an unknown draft, refers to another document (nothing is ever
+    /// fetched), to a place that does not exist, or to itself without descending into the data, nests deeper
+    /// than 128 levels, grows beyond measure when its references are followed, or is invalid by its draft. A
+    /// regular expression that cannot be compiled is such a case.
     pub fn from_json(schema: Value) -> Result<Self, SchemaError> {
         if depth::survey(&schema, MAX_DEPTH).too_deep {
             depth::dismantle(schema);
@@ -211,8 +217,8 @@ impl Schema {
         self.inner.json.clone()
     }
 
-    /// Why the schema of a Rust type is unusable, if it is: a tool with it must not be made. Only [`Schema::of`] leaves
-    /// that to be asked.
+    /// Why the schema of a Rust type is unusable, if it is: a tool with it must not be made. Only
+    /// [`Schema::of`] leaves that to be asked.
     #[must_use]
     pub fn fault(&self) -> Option<&SchemaError> {
         match &self.inner.rules {
@@ -224,13 +230,14 @@ impl Schema {
 
     /// Coerces the arguments of one call as `coercion` says, validates what that gives, and returns it.
     ///
-    /// `tool` is only named in the error. Arguments that fit are moved through; the empty object costs no more than
-    /// looking at it.
+    /// `tool` is only named in the error. Arguments that fit are moved through; the empty object costs no more
+    /// than looking at it.
     ///
     /// # Errors
     ///
-    /// When the arguments do not fit, also after coercion. The error's text is for the model. Arguments that nest deeper
-    /// than 128 levels do not fit.
+    /// When the arguments do not fit, also after coercion. The error's text is for the model. Arguments that nest
+    /// deeper than 128 levels do not fit, fewer where a schema hands each value on unusually often: checking them
+    /// could exhaust the stack.
     #[cfg_attr(not(feature = "validate"), allow(unused_variables, reason = "nothing is checked then"))]
     pub fn check(
         &self,
@@ -267,8 +274,8 @@ fn compile(json: &Arc<Value>) -> Result<Rules, SchemaError> {
     }
 }
 
-/// Whether a schema's `type` lets objects through. Without one it does, and one that is no type at all is for the
-/// validator to refuse.
+/// Whether a schema's `type` lets objects through. Without one it does, and one that is no type at all is for
+/// the validator to refuse.
 fn takes_objects(schema: &Map<String, Value>) -> bool {
     const OTHERS: [&str; 6] = ["null", "boolean", "integer", "number", "string", "array"];
     let is_other = |name: &Value| name.as_str().is_some_and(|name| OTHERS.contains(&name));
@@ -295,6 +302,6 @@ impl fmt::Debug for Schema {
 
 impl Serialize for Schema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        order::Ordered(&self.inner.json).serialize(serializer)
+        Ordered(&self.inner.json).serialize(serializer)
     }
 }

@@ -1,16 +1,19 @@
 //! The order in which a schema's properties are written.
 //!
-//! A model writes arguments in the order in which it reads the properties, so the order is worth keeping: reasons before
-//! the verdict, the path before the content. `serde_json`'s objects sort their keys, unless its feature
-//! `preserve_order` is on somewhere in the program. What is left of the order then is the list of required keys, which is
-//! in the order of declaration. So required properties are written first, in that order, and the optional ones
-//! after them, sorted.
+//! A model writes arguments in the order in which it reads the properties, so the order is worth keeping:
+//! reasons before the verdict, the path before the content. `serde_json`'s objects sort their keys, unless its
+//! feature `preserve_order` is on somewhere in the program. What is left of the order then is the list of
+//! required keys, which is in the order of declaration. So required properties are written first, in that
+//! order, and the optional ones after them, sorted.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-/// A schema that is written with its properties in order.
-pub(super) struct Ordered<'s>(pub(super) &'s Value);
+/// The JSON of a schema, serialized with its properties in order as a [`Schema`](super::Schema) is: for
+/// adapters that hold only the JSON. Wherever the text is built from it directly, the model reads the
+/// properties in that order.
+#[derive(Debug, Clone, Copy)]
+pub struct Ordered<'s>(pub &'s Value);
 
 /// The `properties` of an object schema, with its `required`.
 struct Properties<'s> {

@@ -1,7 +1,8 @@
-//! A schema as a graph that coercion and explanation can walk: one node for each subschema that a value can reach.
+//! A schema as a graph that coercion and explanation can walk: one node for each subschema that a value can
+//! reach.
 //!
-//! The validator says whether a value fits, and nothing else is asked of it. Which subschema speaks about which part
-//! of a value is read here, once, when the schema is made.
+//! The validator says whether a value fits, and nothing else is asked of it. Which subschema speaks about which
+//! part of a value is read here, once, when the schema is made.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -9,8 +10,14 @@ use std::sync::{Arc, OnceLock};
 use jsonschema::{Draft, Registry, Validator};
 use serde_json::{Map, Value, json};
 
+use super::descent::deepest_arguments;
+use super::error::SchemaError;
 use super::reference::{References, as_fragment, child};
 use super::scalar::Kind;
+
+/// Keywords that coercion and explanation do not look into.
+pub(super) const OPAQUE: [&str; 5] =
+    ["not", "contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems"];
 
 /// Which node of a [`Plan`].
 pub(super) type NodeId = usize;
@@ -21,6 +28,8 @@ pub(super) struct Plan {
     draft: Draft,
     /// The first is the whole schema.
     nodes: Vec<Node>,
+    /// How many levels of arrays and objects arguments may have.
+    pub(super) deepest_arguments: usize,
     /// The document under the name that validators of single nodes refer to.
     registry: OnceLock<Option<Registry<'static>>>,
 }
@@ -34,6 +43,10 @@ pub(super) struct Node {
     verdict: Verdict,
     /// `type`, in the schema's order. Empty: any.
     pub(super) types: Vec<Kind>,
+    /// The values of `enum` and `const`.
+    pub(super) listed: Vec<Value>,
+    /// The keys that an object must have.
+    pub(super) required: Vec<String>,
     /// Subschemas that must take the value too: `allOf` and the targets of references.
     pub(super) all_of: Vec<NodeId>,
     pub(super) any_of: Vec<NodeId>,
@@ -50,6 +63,8 @@ pub(super) struct Node {
     pub(super) prefix: Vec<NodeId>,
     /// All further items.
     pub(super) rest: Option<NodeId>,
+    /// The node can refuse a value by words that neither its own assertions nor other nodes repeat.
+    pub(super) is_opaque: bool,
     /// The keywords that speak about the value itself, compiled when a problem is first explained.
     assertions: OnceLock<Option<Validator>>,
 }
@@ -67,7 +82,8 @@ pub(super) struct KeyPattern {
     validator: OnceLock<Option<Validator>>,
 }
 
-/// What decides whether a value fits a node. Most nodes of real schemas say no more than a type, and need no validator.
+/// What decides whether a value fits a node. Most nodes of real schemas say no more than a type, and need no
+/// validator.
 #[derive(Default)]
 enum Verdict {
     Always,
@@ -86,9 +102,10 @@ enum Verdict {
 impl Plan {
     pub(super) const ROOT: NodeId = 0;
 
-    /// Takes a valid schema apart, with the validator of the whole. Only what a value can reach from its root becomes a
-    /// node.
-    pub(super) fn new(document: Arc<Value>, draft: Draft, validator: Validator) -> Plan {
+    /// Takes a schema apart. Only what a value can reach from its root becomes a node.
+    ///
+    /// Fails for a schema that hands a value on without end, or too often.
+    pub(super) fn read(document: Arc<Value>, draft: Draft) -> Result<Plan, SchemaError> {
         let references = References::of(&document, draft.id_keyword());
         let mut reader =
             Reader { document: &document, draft, references, ids: HashMap::new(), nodes: Vec::new() };
@@ -101,13 +118,25 @@ impl Plan {
             }
             next += 1;
         }
-        let mut nodes = reader.nodes;
+        let nodes = reader.nodes;
+        let mut plan = Plan { document, draft, nodes, deepest_arguments: 0, registry: OnceLock::new() };
+        plan.deepest_arguments = deepest_arguments(&plan)?;
+        Ok(plan)
+    }
+
+    /// The plan with the validator of the whole schema.
+    pub(super) fn with_validator(mut self, validator: Validator) -> Plan {
         if let Some(Node { verdict: verdict @ (Verdict::Validator(_) | Verdict::Same(_)), .. }) =
-            nodes.first_mut()
+            self.nodes.first_mut()
         {
             *verdict = Verdict::Validator(OnceLock::from(Some(validator)));
         }
-        Plan { document, draft, nodes, registry: OnceLock::new() }
+        self
+    }
+
+    /// How many nodes there are: their ids are the numbers below.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     pub(super) fn node(&self, id: NodeId) -> Option<&Node> {
@@ -134,13 +163,25 @@ impl Plan {
 
     /// How many subschemas must be compiled before [`Plan::fits`] can answer for `id`: none the second time.
     pub(super) fn uncompiled(&self, id: NodeId) -> usize {
+        if self.is_compiled(id) { 0 } else { self.reachable(id, usize::MAX) }
+    }
+
+    /// Whether [`Plan::fits`] answers for `id` without compiling much. A walk asks only there: where much would
+    /// have to be compiled, most of it speaks about parts of the value that the walk comes to anyway.
+    pub(super) fn is_cheap(&self, id: NodeId) -> bool {
+        const FEW: usize = 32;
+        self.is_compiled(id) || self.reachable(id, FEW + 1) <= FEW
+    }
+
+    fn is_compiled(&self, id: NodeId) -> bool {
         match self.judge(id).map(|node| &node.verdict) {
-            Some(Verdict::Validator(validator)) if validator.get().is_none() => self.reachable(id),
-            _ => 0,
+            Some(Verdict::Validator(validator)) => validator.get().is_some(),
+            _ => true,
         }
     }
 
-    /// The node that decides for `id`. References do not come back to themselves, see [`Plan::endless_reference`].
+    /// The node that decides for `id`. References do not come back to themselves, which was checked when the
+    /// schema was read.
     fn judge(&self, mut id: NodeId) -> Option<&Node> {
         loop {
             match self.node(id) {
@@ -150,27 +191,17 @@ impl Plan {
         }
     }
 
-    fn reachable(&self, id: NodeId) -> usize {
+    /// How many nodes a value and its parts can reach from `id`, counted up to `limit`.
+    fn reachable(&self, id: NodeId, limit: usize) -> usize {
         let mut seen = HashSet::from([id]);
         let mut rest = vec![id];
         while let Some(node) = rest.pop().and_then(|id| self.node(id)) {
             rest.extend(node.same_value().into_iter().chain(node.parts()).filter(|id| seen.insert(*id)));
+            if seen.len() >= limit {
+                return limit;
+            }
         }
         seen.len()
-    }
-
-    /// The values that a node's `enum` and `const` list.
-    pub(super) fn listed_values<'p>(&'p self, node: &Node) -> impl Iterator<Item = &'p Value> + use<'p> {
-        let json = self.json(node);
-        let listed = json.and_then(|json| json.get("enum")).and_then(Value::as_array);
-        let only = json.and_then(|json| json.get("const"));
-        listed.into_iter().flatten().chain(only)
-    }
-
-    /// The keys that a node's `required` lists.
-    pub(super) fn required<'p>(&'p self, node: &Node) -> impl Iterator<Item = &'p str> + use<'p> {
-        let required = self.json(node).and_then(|json| json.get("required")).and_then(Value::as_array);
-        required.into_iter().flatten().filter_map(Value::as_str)
     }
 
     /// The subschemas that speak about the member `key` of an object.
@@ -190,52 +221,15 @@ impl Plan {
         node.prefix.get(position).copied().or(node.rest)
     }
 
-    /// What a node alone asserts about a value, without what it hands to other nodes. Explaining asks this validator
-    /// for its errors. The errors of a whole schema are never collected: for unions inside
-    /// recursion the validator would collect them for each branch on each level.
+    /// What a node alone asserts about a value, without what it hands to other nodes. Explaining asks this
+    /// validator for its errors. The errors of a whole schema are never collected: for unions inside recursion
+    /// the validator would collect them for each branch on each level.
     pub(super) fn assertions<'n>(&self, node: &'n Node) -> Option<&'n Validator> {
         let compile = || {
             let own = own_assertions(self.json(node)?, self.draft);
             jsonschema::options().with_draft(self.draft).offline().build(&own).ok()
         };
         node.assertions.get_or_init(compile).as_ref()
-    }
-
-    /// The JSON pointer of a place where the schema comes back to itself without descending into the data.
-    pub(super) fn endless_reference(&self) -> Option<&str> {
-        /// How far the search is with a node.
-        #[derive(Clone, Copy, PartialEq)]
-        enum Search {
-            Unseen,
-            Entered,
-            Left,
-        }
-        let mut states = vec![Search::Unseen; self.nodes.len()];
-        let mut path: Vec<(NodeId, Vec<NodeId>)> = Vec::new();
-        for start in 0..self.nodes.len() {
-            let mut entering = Some(start);
-            loop {
-                if let Some((id, state)) = entering.and_then(|id| Some((id, states.get_mut(id)?))) {
-                    match state {
-                        Search::Entered => return self.node(id).map(|node| node.pointer.as_str()),
-                        Search::Left => {}
-                        Search::Unseen => {
-                            *state = Search::Entered;
-                            path.push((id, self.node(id).map(Node::same_value).unwrap_or_default()));
-                        }
-                    }
-                }
-                let Some((id, open)) = path.last_mut() else { break };
-                entering = open.pop();
-                if entering.is_none() {
-                    if let Some(state) = states.get_mut(*id) {
-                        *state = Search::Left;
-                    }
-                    path.pop();
-                }
-            }
-        }
-        None
     }
 
     fn compile_node(&self, node: &Node) -> Option<Validator> {
@@ -261,7 +255,7 @@ impl Node {
     }
 
     /// All subschemas that look at the members and items of the value.
-    fn parts(&self) -> impl Iterator<Item = NodeId> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = NodeId> {
         let members =
             self.properties.values().chain(self.patterns.iter().map(|(_, id)| id)).chain(&self.additional);
         members.chain(&self.prefix).chain(&self.rest).copied()
@@ -279,8 +273,8 @@ impl KeyPattern {
     }
 }
 
-/// Reads nodes from JSON. Children are numbered as they are met and read later, so that no depth of a schema and no
-/// circle of references recurses.
+/// Reads nodes from JSON. Children are numbered as they are met and read later, so that no depth of a schema
+/// and no circle of references recurses.
 struct Reader<'d> {
     document: &'d Value,
     draft: Draft,
@@ -324,6 +318,8 @@ impl Reader<'_> {
             return;
         }
         node.types = types(json.get("type"));
+        node.listed.extend(json.get("enum").and_then(Value::as_array).into_iter().flatten().cloned());
+        node.listed.extend(self.word(json, "const").cloned());
         node.all_of.extend(self.list(json, node, "allOf"));
         node.any_of = self.list(json, node, "anyOf");
         node.one_of = self.list(json, node, "oneOf");
@@ -335,22 +331,24 @@ impl Reader<'_> {
         });
         self.read_object_keywords(json, node);
         self.read_array_keywords(json, node);
+        node.is_opaque |= OPAQUE.into_iter().any(|keyword| json.contains_key(keyword));
         node.verdict = self.verdict(json, node);
     }
 
     fn read_references(&mut self, json: &Map<String, Value>, node: &mut Node) {
-        let old = self.draft <= Draft::Draft7;
-        for keyword in ["$ref", "$dynamicRef", "$recursiveRef"].into_iter().take(if old { 1 } else { 3 }) {
-            let reference = json.get(keyword).and_then(Value::as_str);
+        for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
+            let reference = self.word(json, keyword).and_then(Value::as_str);
             let target = reference.and_then(|reference| self.references.resolve(reference, &node.pointer));
-            if let Some(target) = target {
-                let target = self.node_at(target);
-                node.all_of.push(target);
+            match target {
+                Some(target) => node.all_of.push(self.node_at(target)),
+                None => node.is_opaque |= reference.is_some(),
             }
         }
     }
 
     fn read_object_keywords(&mut self, json: &Map<String, Value>, node: &mut Node) {
+        let required = json.get("required").and_then(Value::as_array).into_iter().flatten();
+        node.required = required.filter_map(Value::as_str).map(str::to_owned).collect();
         for keyword in ["dependentSchemas", "dependencies"] {
             node.dependents.extend(self.named(json, node, keyword));
         }
@@ -364,30 +362,33 @@ impl Reader<'_> {
     }
 
     fn read_array_keywords(&mut self, json: &Map<String, Value>, node: &mut Node) {
-        let modern = self.draft >= Draft::Draft202012;
         let (prefix, rest) = match json.get("items") {
             Some(Value::Array(_)) => ("items", "additionalItems"),
-            _ if modern => ("prefixItems", "items"),
-            _ => ("", "items"),
+            _ => ("prefixItems", "items"),
         };
         node.prefix = self.list(json, node, prefix);
         node.rest = self.one(json, node, rest);
     }
 
+    /// The value of a keyword, if the draft knows it.
+    fn word<'j>(&self, json: &'j Map<String, Value>, keyword: &str) -> Option<&'j Value> {
+        json.get(keyword).filter(|_| self.draft.is_known_keyword(keyword))
+    }
+
     fn one(&mut self, json: &Map<String, Value>, node: &Node, keyword: &str) -> Option<NodeId> {
-        let subschema = json.get(keyword)?;
+        let subschema = self.word(json, keyword)?;
         (subschema.is_object() || subschema.is_boolean()).then(|| self.node_at(child(&node.pointer, keyword)))
     }
 
     fn list(&mut self, json: &Map<String, Value>, node: &Node, keyword: &str) -> Vec<NodeId> {
-        let subschemas = json.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
+        let subschemas = self.word(json, keyword).and_then(Value::as_array).map_or(0, Vec::len);
         let pointer = child(&node.pointer, keyword);
         (0..subschemas).map(|position| self.node_at(child(&pointer, &position.to_string()))).collect()
     }
 
     fn named(&mut self, json: &Map<String, Value>, node: &Node, keyword: &str) -> Vec<(String, NodeId)> {
         let pointer = child(&node.pointer, keyword);
-        let subschemas = json.get(keyword).and_then(Value::as_object).into_iter().flatten();
+        let subschemas = self.word(json, keyword).and_then(Value::as_object).into_iter().flatten();
         // `dependencies` maps some keys to lists of further keys, which are no subschemas.
         let subschemas = subschemas.filter(|(_, subschema)| !subschema.is_array());
         subschemas.map(|(key, _)| (key.clone(), self.node_at(child(&pointer, key)))).collect()
@@ -418,8 +419,8 @@ fn is_annotation(keyword: &str) -> bool {
     matches!(keyword, "title" | "description" | "default" | "examples" | "deprecated" | "$comment")
 }
 
-/// A schema of the keywords that speak about a value itself. What closes an object needs to know which members are
-/// spoken for, so those stay, with schemas that take everything.
+/// A schema of the keywords that speak about a value itself. What closes an object needs to know which members
+/// are spoken for, so those stay, with schemas that take everything.
 fn own_assertions(json: &Map<String, Value>, draft: Draft) -> Value {
     let mut own = Map::new();
     if draft <= Draft::Draft7 && json.contains_key("$ref") {

@@ -1,8 +1,8 @@
 //! Where a reference inside a schema leads.
 //!
 //! The validator resolves references on its own and has refused those that lead nowhere. Coercion walks the
-//! schema beside it and resolves them here: by JSON pointer, anchor or embedded `$id`. One that it cannot follow
-//! (an `$id` relative to another) costs only the coercion behind it.
+//! schema beside it and resolves them here: by JSON pointer, anchor or embedded `$id`. One that it cannot
+//! follow (an `$id` relative to another) costs only the coercion behind it.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;

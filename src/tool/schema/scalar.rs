@@ -44,8 +44,8 @@ impl Kind {
     }
 }
 
-/// `value` as a scalar of another type, when that says the same. `None` when it does not, and for the types that are no
-/// scalars or take nothing but themselves (null, array, object).
+/// `value` as a scalar of another type, when that says the same. `None` when it does not, and for the types
+/// that are no scalars or take nothing but themselves (null, array, object).
 pub(super) fn convert(value: &Value, wanted: Kind) -> Option<Value> {
     match wanted {
         Kind::Integer => as_number(value).and_then(|number| as_integer(&number)).map(Value::Number),
@@ -85,8 +85,8 @@ fn as_text(value: &Value) -> Option<String> {
     }
 }
 
-/// The number in the spelling of an integer. An integral number beyond 64 bits has no such spelling and stays as it is;
-/// a number with a fraction is none.
+/// The number in the spelling of an integer. An integral number beyond 64 bits has no such spelling and stays
+/// as it is; a number with a fraction is none.
 pub(super) fn as_integer(number: &Number) -> Option<Number> {
     /// 2^63 and 2^64, which a 64-bit float holds exactly.
     const SIGNED_END: f64 = 9_223_372_036_854_775_808.0;
@@ -121,7 +121,8 @@ pub(super) fn parse_exactly(text: &str) -> Option<Number> {
     }
     let nearest: f64 = text.parse().ok()?;
     let shortest = Decimal::parse(&format!("{nearest:e}"))?;
-    // With no more digits than it takes to tell the float from its neighbours, the text says what the float says.
+    // With no more digits than it takes to tell the float from its neighbours, the text says what the float
+    // says.
     (decimal.digits.len() <= shortest.digits.len()).then(|| Number::from_f64(nearest)).flatten()
 }
 
@@ -173,7 +174,8 @@ fn parse_exponent(text: &str) -> Option<i64> {
     is_digits(digits).then(|| text.parse().ok()).flatten()
 }
 
-/// The array or object that `text` is the JSON of. `None` for other JSON, and when a number in it would be rounded.
+/// The array or object that `text` is the JSON of. `None` for other JSON, and when a number in it would be
+/// rounded.
 pub(super) fn parse_container(text: &str) -> Option<Value> {
     let text = text.trim();
     if !text.starts_with(['[', '{']) {

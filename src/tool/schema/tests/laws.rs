@@ -269,14 +269,22 @@ impl Near<'_> {
 
 /// Valid schemas of arguments with every part that coercion walks through, and some that it does not.
 fn any_schema() -> impl Strategy<Value = Value> {
-    (object_schema(subschema()), subschema(), object_schema(subschema())).prop_map(
-        |(mut root, part, other)| {
-            let node =
-                json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/node" }, "b": part } });
-            root["$defs"] = json!({ "node": node, "part": { "allOf": [part, {}] }, "other": other });
-            root
-        },
-    )
+    let drafts = [
+        None,
+        Some("https://json-schema.org/draft/2020-12/schema"),
+        Some("https://json-schema.org/draft/2019-09/schema"),
+        Some("http://json-schema.org/draft-07/schema#"),
+    ];
+    let parts = (object_schema(subschema()), subschema(), object_schema(subschema()));
+    (parts, prop::sample::select(drafts.to_vec())).prop_map(|((mut root, part, other), draft)| {
+        let properties = json!({ "a": { "$ref": "#/$defs/node" }, "b": part });
+        let node = json!({ "type": "object", "properties": properties });
+        root["$defs"] = json!({ "node": node, "part": { "allOf": [part, {}] }, "other": other });
+        if let Some(draft) = draft {
+            root["$schema"] = json!(draft);
+        }
+        root
+    })
 }
 
 fn subschema() -> BoxedStrategy<Value> {

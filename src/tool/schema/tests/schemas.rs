@@ -55,7 +55,7 @@ fn a_schema_that_nests_too_deep_is_an_error_and_is_dropped_without_recursion() {
     }
     let listed = Map::from_iter([("enum".to_owned(), arrays)]);
     assert_eq!(Schema::from_json(Value::Object(listed)), Err(error.clone()));
-    assert_eq!(error.to_string(), "the schema nests deeper than 128 levels");
+    assert_eq!(error.to_string(), "the schema nests, or its references lead on, deeper than 128 levels");
     assert!(Schema::from_json(nested(MAX_DEPTH - 1, json!({}))).is_ok());
 }
 
@@ -398,28 +398,97 @@ mod validated {
         assert!(check(&schema, &value).is_err());
     }
 
+    /// A schema of `links` definitions, each of which is `link` of a reference to the next, the last leading to
+    /// `end`.
+    fn chain(links: usize, link: fn(Value) -> Value, end: Value) -> Value {
+        let mut definitions = Map::new();
+        for position in 0..links {
+            let next = json!({ "$ref": format!("#/$defs/d{}", position + 1) });
+            definitions.insert(format!("d{position}"), link(next));
+        }
+        definitions.insert(format!("d{links}"), end);
+        json!({ "$ref": "#/$defs/d0", "$defs": definitions })
+    }
+
+    fn nested_arguments(levels: usize) -> Value {
+        let mut value = json!({ "i": "5" });
+        for _ in 0..levels {
+            value = Value::Object(Map::from_iter([("c".to_owned(), value), ("i".to_owned(), json!("5"))]));
+        }
+        value
+    }
+
     #[test]
-    fn long_chains_of_references_do_not_overflow_the_stack() {
-        let chain = |link: fn(Value) -> Value| {
-            let links = 5_000;
-            let definitions: Map<String, Value> = (0..links)
-                .map(|n| (format!("d{n}"), link(json!({ "$ref": format!("#/$defs/d{}", n + 1) }))))
-                .chain([(format!("d{links}"), json!({ "type": "object", "required": ["x"] }))])
-                .collect();
-            json!({ "$ref": "#/$defs/d0", "$defs": definitions })
-        };
-        for link in [
-            |next: Value| next,
-            |next: Value| json!({ "allOf": [next] }),
-            |next: Value| json!({ "properties": { "c": next } }),
-        ] {
-            if let Ok(schema) = Schema::from_json(chain(link)) {
-                let mut value = json!({ "i": "5" });
-                for _ in 0..100 {
-                    value = json!({ "c": value });
-                }
-                let _ = check(&schema, &value);
+    fn a_long_chain_of_references_is_an_error_instead_of_a_stack_overflow() {
+        let links: [fn(Value) -> Value; 5] = [
+            |next| next,
+            |next| json!({ "allOf": [next] }),
+            |next| json!({ "anyOf": [next, { "type": "null" }] }),
+            |next| json!({ "not": { "not": next } }),
+            |next| json!({ "if": next }),
+        ];
+        for link in links {
+            let error = Schema::from_json(chain(5_000, link, json!({ "type": "object" }))).unwrap_err();
+            assert_eq!(error, SchemaError::TooDeep { limit: MAX_DEPTH });
+            let schema = schema(chain(20, link, json!({ "type": "object", "required": ["x"] })));
+            let _ = check(&schema, &nested_arguments(100));
+        }
+    }
+
+    #[test]
+    fn references_that_part_and_meet_again_are_an_error_instead_of_endless_work() {
+        let same_value: [fn(Value) -> Value; 3] = [
+            |next| json!({ "anyOf": [next.clone(), { "allOf": [next] }] }),
+            |next| json!({ "oneOf": [{ "maxLength": 9, "allOf": [next] }, { "allOf": [next] }] }),
+            |next| json!({ "allOf": [next.clone(), next.clone(), { "if": true, "then": next }] }),
+        ];
+        for link in same_value {
+            let error = Schema::from_json(chain(40, link, json!({ "type": "object" }))).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                "the schema has more than 10000 subschemas, counted as often as references lead to them"
+            );
+            // A few are borne, and explained without asking all of them.
+            let mut json = chain(6, link, json!({ "type": "integer" }));
+            let start = json["$ref"].take();
+            json = json!({ "properties": { "v": { "$ref": start } }, "$defs": json["$defs"], "required": ["v"] });
+            let schema = schema(json);
+            assert_eq!(paths(&schema, &json!({ "v": "x" })), ["v"]);
+            assert_eq!(paths(&schema, &json!({})), ["v"]);
+        }
+        let with_the_data: [fn(Value) -> Value; 2] = [
+            |next| json!({ "anyOf": [{ "properties": { "c": next }, "required": ["x"] }, { "properties": { "c": next } }] }),
+            |next| json!({ "properties": { "c": next }, "patternProperties": { "c": next } }),
+        ];
+        for link in with_the_data {
+            let error = Schema::from_json(chain(40, link, json!({ "type": "object" }))).unwrap_err();
+            assert_eq!(error, SchemaError::TooLarge { limit: 1_000_000 });
+            let schema = schema(chain(15, link, json!({ "type": "integer" })));
+            let _ = check(&schema, &nested_arguments(20));
+        }
+    }
+
+    #[test]
+    fn chains_of_references_leave_less_depth_to_the_arguments() {
+        let again = json!({ "properties": { "c": { "$ref": "#/$defs/d0" } }, "required": ["c", "x"] });
+        let links: [fn(Value) -> Value; 2] =
+            [|next| json!({ "allOf": [next] }), |next| json!({ "anyOf": [next] })];
+        for (link, length) in links.into_iter().flat_map(|link| [(link, 5), (link, 20), (link, 60)]) {
+            let schema = schema(chain(length, link, again.clone()));
+            for depth in [10, 100, 126] {
+                assert!(!check(&schema, &nested_arguments(depth)).unwrap_err().problems().is_empty());
             }
         }
+    }
+
+    #[test]
+    fn a_long_chain_of_properties_is_followed_as_far_as_the_data_goes() {
+        let schema = schema(chain(
+            300,
+            |next| json!({ "properties": { "c": next, "i": { "type": "integer" } } }),
+            json!({}),
+        ));
+        let coerced = check(&schema, &nested_arguments(50)).unwrap();
+        assert_eq!(coerced["c"]["c"]["i"], json!(5));
     }
 }

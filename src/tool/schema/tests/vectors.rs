@@ -1,5 +1,6 @@
-//! The reference's recorded answers. Where they lose information, or the two recorded versions disagree, the rule of
-//! the [module](super::super) decides; every difference must be of a kind that is listed here with its reason.
+//! The reference's recorded answers. Where they lose information, or the two recorded versions disagree, the
+//! rule of the [module](super::super) decides; every difference must be of a kind that is listed here with its
+//! reason.
 
 use std::collections::BTreeSet;
 
