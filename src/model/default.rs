@@ -47,9 +47,11 @@ mod tests {
     #[test]
     fn the_first_default_model_stays() {
         assert_eq!(default_stream_fn().err(), Some(NoDefaultStreamFn));
+        assert_eq!(crate::Run::builder_with_default_model().err(), Some(NoDefaultStreamFn));
         let model = |_: Request| futures::stream::empty::<Delta>();
         assert_eq!(set_default_stream_fn(model), Ok(()));
         assert_eq!(set_default_stream_fn(model), Err(DefaultAlreadySet));
         assert!(default_stream_fn().is_ok());
+        assert!(crate::Run::builder_with_default_model().is_ok());
     }
 }

@@ -258,7 +258,7 @@ impl PartialMessage {
             StopReason::Aborted => StopReason::Aborted,
             _ => StopReason::Error,
         };
-        message.error_message = Some(failure.message.clone());
+        message.error_message = Some(failure.message.clone()).filter(|text| !text.is_empty());
         message
     }
 

@@ -24,7 +24,7 @@ use crate::agent_loop::{AgentLoop, Entry, LoopConfig, Memory, MessageSource, Not
 use crate::event::{AgentEvent, Outcome};
 use crate::hook::Hooks;
 use crate::message::{CustomMessage, NoCustom, ThinkingLevel};
-use crate::model::{ApiKey, Model, RequestOptions, StreamFn};
+use crate::model::{ApiKey, Model, NoDefaultStreamFn, RequestOptions, StreamFn, default_stream_fn};
 use crate::state::State;
 use crate::tool::{AgentTool, ExecutionMode};
 use crate::transcript::{Tail, Transcript};
@@ -181,6 +181,17 @@ impl Run<Idle, NoCustom> {
     /// Builds a run on a model. See [`stream_fn`](crate::model::stream_fn) for how to write one.
     pub fn builder(model_stream: impl StreamFn) -> RunBuilder {
         RunBuilder::new(model_stream)
+    }
+}
+
+impl Run<Idle, NoCustom> {
+    /// Builds a run on the model that the host has installed for the whole process
+    /// ([`set_default_stream_fn`](crate::model::set_default_stream_fn)).
+    ///
+    /// # Errors
+    /// When none is installed.
+    pub fn builder_with_default_model() -> Result<RunBuilder, NoDefaultStreamFn> {
+        Ok(RunBuilder::new(default_stream_fn()?))
     }
 }
 
