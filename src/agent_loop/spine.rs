@@ -158,7 +158,8 @@ impl<M: CustomMessage> Spine<M> {
         }
     }
 
-    /// Between two turns: what was asked for from outside changes, the hooks prepare, steering is asked once more if nothing is pending, the turn starts.
+    /// Between two turns: what was asked for from outside changes, the hooks prepare, steering is asked once more if
+    /// nothing is pending, the turn starts.
     ///
     /// What came from a queue stays in hand meanwhile. After an abort nothing is prepared and nothing put in: it goes
     /// back to its queue.

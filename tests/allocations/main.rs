@@ -1,4 +1,6 @@
-//! What a projection allocates, counted and not timed. A binary of its own, since the counter is its allocator.
+//! What projections and runs allocate, counted and not timed. A binary of its own, since the counter is its allocator.
+
+mod runs;
 
 use std::hint::black_box;
 
