@@ -55,7 +55,7 @@ fn a_schema_that_nests_without_end_is_an_error_and_is_dropped_safely() {
     }
     let schema = Value::Object(Map::from_iter([("enum".to_owned(), value)]));
     let error = raw("t", schema).unwrap_err();
-    assert_eq!(error.to_string(), "the schema nests deeper than 128 levels");
+    assert_eq!(error.to_string(), "the schema nests, or its references lead on, deeper than 128 levels");
 }
 
 #[test]
