@@ -86,7 +86,7 @@ fn a_stream_is_polled_once_for_each_delta() {
                 left.poll_next_unpin(cx)
             })
         };
-        drop(running(model));
+        let _ = running(model);
         polls.load(Ordering::Relaxed)
     };
     assert_eq!(polls(2_000) - polls(1_000), 1_000);
