@@ -459,3 +459,20 @@ fn an_observer_sees_what_goes_over_the_wire_and_no_key() {
     assert_eq!(deltas.first(), Some(&Delta::Start));
     assert_eq!(*log.0.lock().unwrap(), ["m1 \"m1\"", "200 Some(\"7\")", "{\"choices\":[]}", "[DONE]"]);
 }
+
+#[test]
+fn required_properties_are_sent_in_the_order_of_their_declaration() {
+    let parameters = json!({
+        "type": "object",
+        "properties": { "alpha": {}, "reason": {}, "verdict": {} },
+        "required": ["verdict", "reason"],
+    });
+    let declared = json!([{ "name": "judge", "description": "", "parameters": parameters }]);
+    let messages = json!([{ "role": "system", "content": "", "toolsAdded": declared }]);
+    let fake = Fake::ok(completion(&[], "stop"));
+    let server = OpenAiCompatible::new(fake.clone(), "http://server/v1");
+    let messages: Messages = serde_json::from_value(messages).unwrap();
+    drop(collect(server.stream(Request::new(model(), messages))));
+    let body = String::from_utf8(fake.request().body).unwrap();
+    assert!(body.contains(r#""properties":{"verdict":{},"reason":{},"alpha":{}}"#), "{body}");
+}

@@ -39,6 +39,7 @@ use super::transport::{HttpHeaders, HttpRequest, Transport, without_secrets};
 use super::{Exchange, Observer, Secrets};
 use crate::message::{ClientIdentity, ThinkingLevel, UserAgent};
 use crate::model::{ApiKey, BoxDeltaStream, Delta, Request, StreamFn};
+use crate::tool::schema::Ordered;
 
 /// The models of one server that speaks chat completions. Cheap to clone.
 ///
@@ -203,7 +204,8 @@ impl OpenAiCompatible {
         request: &Request,
         secrets: &mut Secrets,
     ) -> Result<HttpRequest, serde_json::Error> {
-        let body = serde_json::to_vec(&request::body(request, &self.settings))?;
+        // A model writes arguments in the order in which it reads the properties.
+        let body = serde_json::to_vec(&Ordered(&request::body(request, &self.settings).into()))?;
         let mut http = HttpRequest::post(&self.url, body);
         http.headers.set("Content-Type", "application/json");
         http.headers.set("Accept", "text/event-stream");
