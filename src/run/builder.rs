@@ -278,6 +278,20 @@ impl<B: BuilderMessages> RunBuilder<B> {
     }
 
     /// Adds a [`before_tool_call`](Hook::before_tool_call) hook.
+    ///
+    /// ```
+    /// use turnstate::Run;
+    /// use turnstate::hook::BeforeToolCall;
+    /// # let model = |_: turnstate::model::Request| futures::stream::empty::<turnstate::model::Delta>();
+    ///
+    /// let run = Run::builder(model)
+    ///     .before_tool_call(async |call, cx| match call.name.as_str() {
+    ///         "delete" if cx.added.len() > 20 => BeforeToolCall::block("Nothing is deleted in a run this long."),
+    ///         _ => BeforeToolCall::Allow,
+    ///     })
+    ///     .build();
+    /// # drop(run);
+    /// ```
     pub fn before_tool_call<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&ToolCall, HookContext<'_, B::M>) -> BeforeToolCall

@@ -37,6 +37,10 @@ impl<M> Hub<M> {
 impl<M: CustomMessage> Handle<M> {
     /// Queues messages that are put in after the current batch, before the next request.
     ///
+    /// One at a time by default ([`QueueMode`]): of several that wait, each gets a turn. A message that the model does not
+    /// see (`#[message(skip)]`) makes a run go on as well; to only show something to the person, put it into the
+    /// transcript between runs.
+    ///
     /// They do not interrupt: calls that were asked for all run. A run that would end goes on for them. The ticket
     /// tells whether they still wait, and takes them back.
     pub fn steer(&self, message: impl IntoPrompt<M>) -> Ticket<M> {

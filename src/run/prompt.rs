@@ -14,7 +14,8 @@ use crate::message::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a prompt for a run with messages of type `{M}`",
     label = "not a prompt",
-    note = "give a text, a text with images `(text, vec![image])`, a message, one of the run's custom messages, or a list of these"
+    note = "give a text, a text with images `(text, vec![image])`, a message, one of the run's custom messages, or a list of these",
+    note = "an application's own message type is declared with `.custom_messages::<AppMessage>()` on the builder"
 )]
 pub trait IntoPrompt<M: CustomMessage> {
     /// The messages, in order.

@@ -265,7 +265,6 @@ impl<M> fmt::Debug for Queues<M> {
 /// What was queued by one call: it tells whether it still waits, and takes it back.
 ///
 /// Dropping a ticket changes nothing: the messages stay queued.
-#[must_use = "a ticket tells whether the message still waits, and takes it back; drop it if neither matters"]
 pub struct Ticket<M = NoCustom> {
     queues: Weak<Queues<M>>,
     places: SmallVec<[Arc<Place>; 1]>,
