@@ -291,7 +291,10 @@ impl<M> State<M> {
                     turn.answer = Some(answer.clone());
                 }
             }
-            (AgentMessage::ToolResult(result), Some(turn)) => turn.results.push(result.clone()),
+            // Results that a host writes stand before the turn's answer, and answer none of its calls.
+            (AgentMessage::ToolResult(result), Some(turn)) if turn.answer.is_some() => {
+                turn.results.push(result.clone());
+            }
             _ => {}
         }
     }

@@ -138,7 +138,7 @@ impl<M: CustomMessage> Spine<M> {
         let raw = call.clone();
         let executing = async move {
             let update = |partial| batch.updates.push(&call, partial);
-            (at, batch.execute(&call, ready, &update).await)
+            (at, batch.execute(&call, ready, &update, 0).await)
         };
         match &self.config.spawner {
             None => Running::Here(Box::pin(executing)),

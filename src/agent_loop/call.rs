@@ -112,12 +112,13 @@ impl<M: CustomMessage> Batch<M> {
         raw: &ToolCall,
         ready: Ready,
         update: &UpdateFn<'_>,
+        depth: u32,
     ) -> Arc<ToolResult> {
         if self.abort.is_delivered() {
             return Arc::new(made_up_result(raw, ABORTED_CALL.to_owned(), self.clock.now()));
         }
         let Ready { tool, call, answer } = ready;
-        let nested = Nested::new(self, &call);
+        let nested = Nested::new(self, &call, depth);
         let mut duration = None;
         let mut output = match answer {
             Some(answer) => *answer,
@@ -265,16 +266,36 @@ fn with_arguments(call: &ToolCall, arguments: Map<String, Value>) -> ToolCall {
 struct Nested<'a, M> {
     batch: &'a Arc<Batch<M>>,
     parent: &'a str,
+    /// How many calls stand above these.
+    depth: u32,
     counter: AtomicU32,
     calls: Mutex<Vec<NestedCall>>,
 }
+
+/// How many calls deep tools may call tools. Each level is polled inside the one above, so the stack bounds it.
+const NESTED_DEPTH: u32 = 32;
 
 /// Arguments up to this many bytes of JSON are kept in the record of nested calls.
 const RECORDED_ARGUMENTS: usize = 4096;
 
 impl<'a, M: CustomMessage> Nested<'a, M> {
-    fn new(batch: &'a Arc<Batch<M>>, parent: &'a ToolCall) -> Self {
-        Self { batch, parent: &parent.id, counter: AtomicU32::new(0), calls: Mutex::default() }
+    fn new(batch: &'a Arc<Batch<M>>, parent: &'a ToolCall, depth: u32) -> Self {
+        Self {
+            batch,
+            parent: &parent.id,
+            depth: depth + 1,
+            counter: AtomicU32::new(0),
+            calls: Mutex::default(),
+        }
+    }
+
+    /// Prepares a call, unless it stands too deep.
+    async fn prepare(&self, call: &ToolCall) -> Prepared {
+        if self.depth > NESTED_DEPTH {
+            let text = format!("The call was not run: tools call tools at most {NESTED_DEPTH} levels deep.");
+            return self.batch.refuse(call, text);
+        }
+        self.batch.prepare(call).await
     }
 
     /// What is known of the calls once the outer one is over.
@@ -325,9 +346,9 @@ impl<M: CustomMessage> CallTool for Nested<'_, M> {
         let call = ToolCall::new(format!("{}/{number}", self.parent), name, arguments);
         Box::pin(async move {
             let at = self.begin(&call);
-            let result = match self.batch.prepare(&call).await {
+            let result = match self.prepare(&call).await {
                 Prepared::Settled(result) => result,
-                Prepared::Ready(ready) => self.batch.execute(&call, ready, update).await,
+                Prepared::Ready(ready) => self.batch.execute(&call, ready, update, self.depth).await,
             };
             self.end(at, &result);
             into_output(result)

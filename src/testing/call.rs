@@ -110,7 +110,7 @@ impl ToolCaller {
         let update = |partial| updates.lock().unwrap_or_else(PoisonError::into_inner).push(partial);
         let result = match batch.prepare(&call).await {
             Prepared::Settled(result) => result,
-            Prepared::Ready(ready) => batch.execute(&call, ready, &update).await,
+            Prepared::Ready(ready) => batch.execute(&call, ready, &update, 0).await,
         };
         Called { result, updates: updates.into_inner().unwrap_or_else(PoisonError::into_inner) }
     }

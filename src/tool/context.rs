@@ -65,7 +65,7 @@ impl<'a> ToolContext<'a> {
     /// messages of it; the result of the outer call records it.
     ///
     /// Its id is the outer call's id, a slash, and a counter from 1: `call_7/1`.
-    /// An unknown tool, arguments that do not fit, a block and a failure are outputs with
+    /// Calls may stand 32 levels deep. An unknown tool, arguments that do not fit, a block and a failure are outputs with
     /// [`is_error`](ToolOutput::is_error).
     ///
     /// # Cancel safety

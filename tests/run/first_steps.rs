@@ -2,10 +2,10 @@
 
 use futures::executor::block_on;
 use futures::stream;
-use turnstate::message::StopReason;
+use turnstate::message::{StopReason, ToolResultMessage};
 use turnstate::model::{Delta, Request};
 use turnstate::tool::{NoArgs, tool_fn};
-use turnstate::{Ending, Run};
+use turnstate::{AgentEvent, Ending, Run};
 
 fn text(text: &str) -> Vec<Delta> {
     vec![
@@ -72,4 +72,36 @@ fn a_tool_is_called_and_its_result_goes_back() {
     assert_eq!(roles, ["system", "user", "assistant", "toolResult", "assistant"]);
     let run = block_on(run.prompt("And now?").finish());
     assert_eq!(run.transcript().len(), 7);
+}
+
+#[test]
+fn a_tool_that_calls_itself_without_end_is_stopped_by_its_depth() {
+    let run = Run::builder(|request: Request| {
+        let answered = request.messages.iter().any(|message| message.role() == "toolResult");
+        stream::iter(if answered { text("It went deep.") } else { call("c1", "deeper") })
+    })
+    .tool(tool_fn("deeper", "Calls itself.", async |_: NoArgs, cx| {
+        Ok(cx.call_tool("deeper", serde_json::Map::new()).await)
+    }))
+    .build();
+    let run = block_on(run.prompt("Go deep.").finish());
+    let result = run.transcript().iter().find_map(|message| message.as_tool_result()).unwrap();
+    let text: String = result.texts().collect();
+    assert_eq!(text, "The call was not run: tools call tools at most 32 levels deep.");
+    assert!(result.is_error);
+}
+
+#[test]
+fn a_result_that_the_host_wrote_answers_no_call_of_a_run_that_is_cancelled() {
+    let never = tool_fn("never", "Never ends.", async |_: NoArgs, _| {
+        std::future::pending::<()>().await;
+        Ok("")
+    });
+    let run = Run::builder(|_: Request| stream::iter(call("c1", "never"))).tool(never).build();
+    let mut run = run.prompt(ToolResultMessage::new("other", "never", Vec::new()));
+    while !matches!(block_on(run.next()), Some(AgentEvent::ToolExecutionStart { .. })) {}
+    let run = run.cancel();
+    let results: Vec<_> = run.transcript().iter().filter_map(|message| message.as_tool_result()).collect();
+    let ids: Vec<_> = results.iter().map(|result| result.tool_call_id.as_str()).collect();
+    assert_eq!(ids, ["other", "c1"]);
 }
