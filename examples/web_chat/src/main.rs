@@ -1,0 +1,2 @@
+//! A web page where a person chats with an agent.
+fn main() {}
