@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Writes an error and the errors behind it, joined by `: `. A text that already ends with its source's is not said
 /// twice.
@@ -18,6 +19,13 @@ pub(crate) fn write_chain(error: &dyn Error, f: &mut fmt::Formatter<'_>) -> fmt:
         next = source.source();
     }
     f.write_str(&said)
+}
+
+/// The text of an error that is a host's, and its end: both are foreign code.
+pub(crate) fn foreign_text(error: impl fmt::Display) -> String {
+    let text = catch_unwind(AssertUnwindSafe(|| error.to_string()));
+    drop_foreign(error);
+    text.unwrap_or_else(|panic| format!("the text of the error panicked: {}", panic_text(panic)))
 }
 
 /// How many bytes of a text are kept that may quote what a model sent.
@@ -36,11 +44,21 @@ pub(crate) fn without_endless_quotes(text: String) -> String {
     format!("{}… (cut, {} bytes in all)", text.get(..end).unwrap_or_default(), text.len())
 }
 
-/// The text of a panic, as far as it has one.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    panic
+/// The text of a panic, as far as it has one. The payload is foreign code's, and so is its drop.
+pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
+    let text = panic
         .downcast_ref::<&str>()
         .map(ToString::to_string)
         .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "panicked without a text".to_owned())
+        .unwrap_or_else(|| "panicked without a text".to_owned());
+    drop_foreign(panic);
+    text
+}
+
+/// Drops what a host gave. Its drop is foreign code: a panic there ends nothing but itself.
+pub(crate) fn drop_foreign<T>(foreign: T) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(foreign))) {
+        // A panic while dropping: this payload may panic in its turn, and so may the one after it.
+        std::mem::forget(panic);
+    }
 }

@@ -50,6 +50,9 @@ pub(crate) enum Progress {
 /// What the open turn has so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turn {
+    /// Whether the model was asked: the next assistant message is the turn's answer. One that a host writes comes
+    /// before, and is a message like any other.
+    asked: bool,
     /// Its finished answer.
     pub(crate) answer: Option<Arc<AssistantMessage>>,
     /// The calls that have ended, in the order they did.
@@ -141,7 +144,7 @@ impl<M> State<M> {
         self.error.as_deref()
     }
 
-    /// What this run's answers used and cost so far, added up.
+    /// What this run's answers used and cost so far, added up. Assistant messages that the host wrote count for nothing.
     #[must_use]
     pub fn usage(&self) -> &Usage {
         &self.usage
@@ -171,8 +174,24 @@ impl<M> State<M> {
         self.turn.as_ref()
     }
 
+    /// The finished answer of the open turn, also when it is just about to be written.
+    pub(crate) fn answer(&self) -> Option<&Arc<AssistantMessage>> {
+        let turn = self.turn.as_ref().filter(|turn| turn.asked)?;
+        match &self.open {
+            Some(Open::Message(AgentMessage::Assistant(answer))) => Some(answer),
+            _ => turn.answer.as_ref(),
+        }
+    }
+
     pub(crate) fn is_call_running(&self, call: &Arc<ToolCall>) -> bool {
         self.running.contains(call)
+    }
+
+    /// The model is asked, or the loop answers in its place: the next assistant message is the turn's answer.
+    pub(crate) fn expect_answer(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.asked = true;
+        }
     }
 
     /// Opens the answer that the driver grows from here on.
@@ -230,6 +249,9 @@ impl<M> State<M> {
             AgentEvent::AgentEnd { .. } => (None, self.follow_outcome(told)),
             _ => (None, None),
         };
+        if told.turn.as_ref().is_some_and(|turn| turn.asked) {
+            self.expect_answer();
+        }
         self.reduce(event);
         match (event, told.partial()) {
             (AgentEvent::MessageStart { .. }, Some(partial)) => self.open_answer(partial.clone()),
@@ -284,17 +306,14 @@ impl<M> State<M> {
         self.open = None;
         self.transcript.push(message.clone());
         self.added.push(message.clone());
-        match (message, &mut self.turn) {
-            (AgentMessage::Assistant(answer), turn) => {
+        // What a host writes stands before the turn's answer: it answers nothing.
+        let Some(turn) = self.turn.as_mut().filter(|turn| turn.asked) else { return };
+        match message {
+            AgentMessage::Assistant(answer) => {
                 self.usage += answer.usage;
-                if let Some(turn) = turn {
-                    turn.answer = Some(answer.clone());
-                }
+                turn.answer = Some(answer.clone());
             }
-            // Results that a host writes stand before the turn's answer, and answer none of its calls.
-            (AgentMessage::ToolResult(result), Some(turn)) if turn.answer.is_some() => {
-                turn.results.push(result.clone());
-            }
+            AgentMessage::ToolResult(result) => turn.results.push(result.clone()),
             _ => {}
         }
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::Agent;
-use crate::agent_loop::{LoopConfig, Tools, TurnChange, drop_foreign};
+use crate::agent_loop::{LoopConfig, Tools, TurnChange};
+use crate::error_text::drop_foreign;
 use crate::hook::Hooks;
 use crate::message::{AgentMessage, CustomMessage, ThinkingLevel};
 use crate::model::{ApiKey, Model, RequestOptions, StreamFn};

@@ -120,7 +120,8 @@ impl<M> Listeners<M> {
                 continue;
             }
             if let Err(panic) = AssertUnwindSafe(subscribed.listener.hear(event, cx)).catch_unwind().await {
-                panicked.get_or_insert_with(|| panic_text(&*panic));
+                let text = panic_text(panic);
+                panicked.get_or_insert(text);
             }
         }
         panicked

@@ -74,7 +74,7 @@ impl<M: CustomMessage> Agent<M> {
     /// # Errors
     /// [`Busy`], at once, while a run is under way. Nothing has changed, and the prompt is in nobody's hands.
     pub fn prompt(&self, prompt: impl IntoPrompt<M>) -> Result<Prompting<M>, Busy> {
-        let messages = prompt.into_prompt(self.0.clock.now());
+        let messages = prompt.into_prompt(self.0.clock.timestamp());
         let run = self.0.take()?;
         Ok(Prompting::new(self.0.clone(), run.prompt(messages)))
     }

@@ -11,7 +11,8 @@ use futures_util::future::BoxFuture;
 
 use super::ListenerContext;
 use super::slot::Shared;
-use crate::agent_loop::{drop_foreign, inside};
+use crate::agent_loop::inside;
+use crate::error_text::drop_foreign;
 use crate::event::{AgentEvent, Outcome};
 use crate::message::{CustomMessage, NoCustom};
 use crate::run::{Idle, Run, Streaming};

@@ -68,7 +68,7 @@ impl<M: CustomMessage> Spine<M> {
         let mut results = Vec::new();
         for call in answer.tool_calls() {
             self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
-            let result = Arc::new(made_up_result(call, TRUNCATED.to_owned(), self.config.clock.now()));
+            let result = Arc::new(made_up_result(call, TRUNCATED.to_owned(), self.config.clock.timestamp()));
             self.emit_end(call, &result).await;
             self.emit_result(&result).await;
             results.push(result);
@@ -244,7 +244,7 @@ impl Future for Elsewhere {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
         self.ended.poll_unpin(cx).map(|ended| {
             ended.unwrap_or_else(|_| {
-                let result = made_up_result(&self.call, GIVEN_UP.to_owned(), self.clock.now());
+                let result = made_up_result(&self.call, GIVEN_UP.to_owned(), self.clock.timestamp());
                 (self.at, Arc::new(result))
             })
         })

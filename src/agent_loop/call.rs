@@ -18,7 +18,7 @@ use super::unless_aborted::unless_aborted;
 use super::updates::Updates;
 use crate::abort::AbortSignal;
 use crate::clock::Clock;
-use crate::error_text::{panic_text, without_endless_quotes};
+use crate::error_text::{foreign_text, panic_text, without_endless_quotes};
 use crate::hook::{BeforeToolCall, HookContext, Hooks};
 use crate::message::{
     CustomMessage, NestedCall, NestedCallStatus, NestedCalls, ThinkingLevel, ToolCall, ToolResultMessage,
@@ -78,7 +78,7 @@ impl<M: CustomMessage> Batch<M> {
             return Prepared::Ready(Ready { tool: tool.clone(), call, answer: None });
         }
         match self.ask_before_hooks(&mut call).await {
-            BeforeToolCall::Fail(error) => self.refuse(&call, error.to_string()),
+            BeforeToolCall::Fail(error) => self.refuse(&call, foreign_text(error)),
             _ if self.abort.is_delivered() => self.refuse(&call, ABORTED_CALL.to_owned()),
             BeforeToolCall::Block { reason, terminate } => self.block(&call, reason, terminate),
             BeforeToolCall::Answer(output) => {
@@ -97,7 +97,7 @@ impl<M: CustomMessage> Batch<M> {
             match unless_aborted(&self.abort, asking).await {
                 // Dropped by an abort: the call is refused as aborted.
                 None => return BeforeToolCall::Allow,
-                Some(Err(panic)) => return BeforeToolCall::fail(panic_text(&*panic)),
+                Some(Err(panic)) => return BeforeToolCall::fail(panic_text(panic)),
                 Some(Ok(BeforeToolCall::Allow)) => {}
                 Some(Ok(BeforeToolCall::AllowWith(arguments))) => call.arguments = arguments,
                 Some(Ok(decided)) => return decided,
@@ -115,7 +115,7 @@ impl<M: CustomMessage> Batch<M> {
         depth: u32,
     ) -> Arc<ToolResult> {
         if self.abort.is_delivered() {
-            return Arc::new(made_up_result(raw, ABORTED_CALL.to_owned(), self.clock.now()));
+            return Arc::new(made_up_result(raw, ABORTED_CALL.to_owned(), self.clock.timestamp()));
         }
         let Ready { tool, call, answer } = ready;
         let nested = Nested::new(self, &call, depth);
@@ -123,9 +123,9 @@ impl<M: CustomMessage> Batch<M> {
         let mut output = match answer {
             Some(answer) => *answer,
             None => {
-                let started = self.clock.monotonic();
+                let started = self.clock.moment();
                 let executed = self.run_tool(&tool, &call, update, &nested).await;
-                duration = Some(self.clock.monotonic().saturating_sub(started));
+                duration = Some(self.clock.since(started));
                 match executed {
                     Some(output) => output,
                     None => return Arc::new(self.aborted(raw, duration, nested.record())),
@@ -157,8 +157,8 @@ impl<M: CustomMessage> Batch<M> {
         };
         Some(match executed {
             Ok(Ok(output)) => output,
-            Ok(Err(error)) => ToolOutput::error(error.to_string()),
-            Err(panic) => ToolOutput::error(format!("The tool panicked: {}", panic_text(&*panic))),
+            Ok(Err(error)) => ToolOutput::error(foreign_text(error)),
+            Err(panic) => ToolOutput::error(format!("The tool panicked: {}", panic_text(panic))),
         })
     }
 
@@ -171,7 +171,7 @@ impl<M: CustomMessage> Batch<M> {
             match unless_aborted(&self.abort, asking).await {
                 None => {}
                 Some(Ok(change)) => *output = change.apply(std::mem::take(output)),
-                Some(Err(panic)) => *output = ToolOutput::error(panic_text(&*panic)),
+                Some(Err(panic)) => *output = ToolOutput::error(panic_text(panic)),
             }
         }
     }
@@ -188,13 +188,13 @@ impl<M: CustomMessage> Batch<M> {
     }
 
     fn refuse(&self, call: &ToolCall, text: String) -> Prepared {
-        Prepared::Settled(Arc::new(made_up_result(call, text, self.clock.now())))
+        Prepared::Settled(Arc::new(made_up_result(call, text, self.clock.timestamp())))
     }
 
     fn block(&self, call: &ToolCall, reason: String, terminate: bool) -> Prepared {
         let text =
             if reason.is_empty() { format!("The call of tool `{}` was blocked.", call.name) } else { reason };
-        let mut result = made_up_result(call, text, self.clock.now());
+        let mut result = made_up_result(call, text, self.clock.timestamp());
         result.terminate = terminate;
         Prepared::Settled(Arc::new(result))
     }
@@ -226,7 +226,7 @@ impl<M: CustomMessage> Batch<M> {
         message.usage = output.usage;
         message.is_error = output.is_error;
         message.nested_calls = nested.map(Box::new);
-        message.timestamp = self.clock.now();
+        message.timestamp = self.clock.timestamp();
         message.duration_ms = duration.map(milliseconds);
         ToolResult {
             message: Arc::new(message),
@@ -246,8 +246,8 @@ fn arguments(tool: &AgentTool, call: &ToolCall) -> Result<Map<String, Value>, St
         return Err(format!("The arguments for tool `{}` could not be read: {error}", call.name));
     }
     let prepared = std::panic::catch_unwind(AssertUnwindSafe(|| tool.prepare(call.arguments.clone())))
-        .map_err(|panic| panic_text(&*panic))?
-        .map_err(|error| error.to_string())?;
+        .map_err(panic_text)?
+        .map_err(foreign_text)?;
     tool.check(prepared).map_err(|invalid| invalid.to_string())
 }
 

@@ -58,7 +58,7 @@ impl Closing {
             return events;
         }
         let mut in_turn = state.turn().is_some();
-        if let Some(answer) = answer_of(state) {
+        if let Some(answer) = state.answer() {
             self.close_answer(&mut events, state, answer);
             if !answer.is_usable() {
                 return events;
@@ -136,14 +136,6 @@ pub(crate) fn failed_answer<M>(state: &State<M>) -> Option<&Arc<AssistantMessage
     let is_over = state.turn().is_none() && state.error().is_some();
     let answers = state.added().iter().rev().filter_map(AgentMessage::as_assistant);
     answers.take(usize::from(is_over)).find(|answer| !answer.is_usable())
-}
-
-/// The finished answer of the open turn, also when it is just about to be written.
-fn answer_of<M>(state: &State<M>) -> Option<&Arc<AssistantMessage>> {
-    match state.open() {
-        Some(Open::Message(AgentMessage::Assistant(answer))) => Some(answer),
-        _ => state.turn()?.answer.as_ref(),
-    }
 }
 
 /// An error result that the loop makes up for a call.

@@ -76,7 +76,7 @@ impl<M> LoopConfig<M> {
         head.provider.clone_from(&self.model.provider);
         head.model.clone_from(&self.model.id);
         head.thinking_level = Some(self.thinking_level);
-        head.timestamp = self.clock.now();
+        head.timestamp = self.clock.timestamp();
         head
     }
 }

@@ -30,6 +30,8 @@ pub(crate) enum Order<M> {
     Tell(AgentEvent<M>),
     /// Drive this stream, and lay down the finished answer.
     Ask(Box<Asking>),
+    /// Tell this answer, that no model gave, and lay it down.
+    AnswerAlone(Arc<AssistantMessage>),
     /// The finished answer, for the loop.
     Answer(Arc<AssistantMessage>),
 }
@@ -97,11 +99,20 @@ impl<M> Desk<M> {
 
     /// Hands a stream to the driver, and gets the finished answer, once it has been told.
     pub(crate) async fn answer(&mut self, asking: Asking) -> Arc<AssistantMessage> {
-        let mut asking = Some(Box::new(asking));
+        self.answered(Order::Ask(Box::new(asking))).await
+    }
+
+    /// Has the driver tell an answer that no model gave.
+    pub(crate) async fn answer_alone(&mut self, answer: AssistantMessage) -> Arc<AssistantMessage> {
+        self.answered(Order::AnswerAlone(Arc::new(answer))).await
+    }
+
+    async fn answered(&mut self, order: Order<M>) -> Arc<AssistantMessage> {
+        let mut order = Some(order);
         poll_fn(|_| {
             let mut papers = self.papers();
-            if let Some(asking) = asking.take() {
-                papers.order = Some(Order::Ask(asking));
+            if let Some(order) = order.take() {
+                papers.order = Some(order);
                 return Poll::Pending;
             }
             match papers.order.take() {

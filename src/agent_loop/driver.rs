@@ -4,7 +4,7 @@
 //! consumer, and through nothing else. Abort, an early end, a malformed delta and a panic of the stream are handled
 //! here, once for every transport.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,9 +25,9 @@ use super::spine::{Memory, Recall};
 use super::{Entry, run};
 use crate::abort::{AbortSignal, Wait};
 use crate::clock::Clock;
-use crate::error_text::panic_text;
+use crate::error_text::{drop_foreign, panic_text};
 use crate::event::{AgentEvent, Ending, Outcome};
-use crate::message::{AssistantMessage, CustomMessage, NoCustom, StopReason};
+use crate::message::{AssistantContent, AssistantMessage, CustomMessage, NoCustom, StopReason, ToolCall};
 use crate::model::{Delta, Done, Failure, PartialMessage};
 use crate::state::{Open, State};
 use crate::transcript::Transcript;
@@ -264,7 +264,7 @@ impl<M: CustomMessage> AgentLoop<M> {
         let Stage::Loop(future) = &mut self.stage else { return Poll::Ready(None) };
         let future = future.get_mut().unwrap_or_else(PoisonError::into_inner);
         match catch_unwind(AssertUnwindSafe(|| future.poll_unpin(cx))) {
-            Err(panic) => self.break_off(self.failure(panic_text(&*panic))),
+            Err(panic) => self.break_off(self.failure(panic_text(panic))),
             Ok(Poll::Ready(memory)) => {
                 self.memory = memory;
                 self.stage = Stage::Over;
@@ -272,6 +272,7 @@ impl<M: CustomMessage> AgentLoop<M> {
             Ok(Poll::Pending) => match self.desk.take_order() {
                 Some(Order::Tell(event)) => return Poll::Ready(Some(self.tell(event))),
                 Some(Order::Ask(asking)) => self.begin_answer(asking),
+                Some(Order::AnswerAlone(answer)) => self.answer_alone(answer),
                 Some(Order::Answer(answer)) => self.desk.lay_down(answer),
                 None => return Poll::Pending,
             },
@@ -279,7 +280,13 @@ impl<M: CustomMessage> AgentLoop<M> {
         Poll::Ready(None)
     }
 
+    fn answer_alone(&mut self, answer: Arc<AssistantMessage>) {
+        self.state.expect_answer();
+        self.end_answer(answer);
+    }
+
     fn begin_answer(&mut self, asking: Box<Asking>) {
+        self.state.expect_answer();
         self.state.open_answer(PartialMessage::new(asking.head.clone()));
         self.answering = Some(Answering { asking: Mutex::new(asking), started: false });
     }
@@ -302,7 +309,7 @@ impl<M: CustomMessage> AgentLoop<M> {
                     }
                 }
                 Ok(Poll::Ready(None)) => self.fail_answer(&Failure::new(ENDED_EARLY)),
-                Err(panic) => self.fail_answer(&Failure::new(panic_text(&*panic))),
+                Err(panic) => self.fail_answer(&Failure::new(panic_text(panic))),
             }
             if self.answering.is_none() {
                 return Poll::Ready(None);
@@ -379,7 +386,7 @@ impl<M: CustomMessage> AgentLoop<M> {
     fn complete_answer(&mut self, mut message: AssistantMessage) {
         if let Some(answering) = &mut self.answering {
             let asking = answering.asking.get_mut().unwrap_or_else(PoisonError::into_inner);
-            let duration = self.clock.monotonic().saturating_sub(asking.asked_at);
+            let duration = self.clock.since(asking.asked_at);
             message.duration_ms = Some(milliseconds(duration));
         }
         self.end_answer(Arc::new(message));
@@ -435,7 +442,7 @@ impl<M: CustomMessage> AgentLoop<M> {
         if queued > 0 {
             self.source.give_back(queued);
         }
-        let now = self.clock.now();
+        let now = self.clock.timestamp();
         let closing = Closing { head: self.desk.head().at(now), failure, now };
         let partial = partial.map(|partial| partial.fail(&closing.failure));
         if let (Some(failed), false) = (&partial, started) {
@@ -446,19 +453,32 @@ impl<M: CustomMessage> AgentLoop<M> {
     }
 }
 
-/// Drops what a host gave. Its drop is foreign code: a panic there ends nothing but itself.
-pub(crate) fn drop_foreign<T>(foreign: T) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(foreign)));
-}
-
 /// A whole answer, taken as it is, unless it says of itself that it is none.
 fn finished_whole(mut message: Arc<AssistantMessage>) -> Arc<AssistantMessage> {
+    if has_call_twice(&message) {
+        separate_calls(Arc::make_mut(&mut message));
+    }
     if message.stop_reason == StopReason::Pending {
         let answer = Arc::make_mut(&mut message);
         answer.stop_reason = StopReason::Error;
         answer.error_message = Some(ENDED_PENDING.to_owned());
     }
     message
+}
+
+/// Whether a call is in the answer twice, not as an equal, but as the very same one.
+fn has_call_twice(message: &AssistantMessage) -> bool {
+    let mut known = HashSet::new();
+    message.tool_calls().any(|call| !known.insert(Arc::as_ptr(call)))
+}
+
+/// Calls are known by their place in memory, since their ids may repeat: each gets a place of its own.
+fn separate_calls(message: &mut AssistantMessage) {
+    for content in &mut message.content {
+        if let AssistantContent::ToolCall(call) = content {
+            *call = Arc::new(ToolCall::clone(call));
+        }
+    }
 }
 
 const ENDED_EARLY: &str = "the model's stream ended without a terminal delta";

@@ -22,7 +22,6 @@ mod updates;
 pub(crate) use call::{Batch, Prepared};
 pub use config::{LoopConfig, MessageSource, NoMessages, Spawner, Tools};
 pub use driver::AgentLoop;
-pub(crate) use driver::drop_foreign;
 pub(crate) use inside::{inside, is_inside};
 pub(crate) use spine::{Memory, Recall};
 pub use turn_change::TurnChange;

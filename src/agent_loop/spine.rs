@@ -13,7 +13,7 @@ use super::turn_change::TurnChange;
 use super::unless_aborted::unless_aborted;
 use super::updates::Updates;
 use crate::abort::AbortSignal;
-use crate::error_text::panic_text;
+use crate::error_text::{foreign_text, panic_text};
 use crate::event::{AgentEvent, Ending};
 use crate::hook::{FinishTurn, FinishedTurn, HookContext, PrepareNextTurn, PrepareRequest};
 use crate::message::{AgentMessage, AssistantMessage, ClientIdentity, CustomMessage, ThinkingLevel};
@@ -145,7 +145,7 @@ impl<M: CustomMessage> Spine<M> {
     pub(super) async fn put_in(&mut self, pending: Pending<M>) {
         let Pending { messages, queued } = pending;
         let declarations = self.config.tools.declarations();
-        let messages = declare(&self.memory.replay, declarations, messages, self.config.clock.now());
+        let messages = declare(&self.memory.replay, declarations, messages, self.config.clock.timestamp());
         if messages.is_empty() {
             return;
         }
@@ -301,7 +301,7 @@ impl<M: CustomMessage> Spine<M> {
                 self.unless_aborted_now()?;
                 Ok(key.or_else(|| self.config.api_key.clone()))
             }
-            Some(Err(error)) => Err(Box::new(Failure::new(error.to_string()))),
+            Some(Err(error)) => Err(Box::new(Failure::new(foreign_text(error)))),
             None => Err(Box::new(Failure::aborted(ABORTED_ANSWER))),
         }
     }
@@ -313,9 +313,9 @@ impl<M: CustomMessage> Spine<M> {
     /// Calls the host's stream function; its panic is a failed answer.
     fn open_stream(&self, request: Request) -> Result<Asking, String> {
         let head = self.config.head();
-        let asked_at = self.config.clock.monotonic();
+        let asked_at = self.config.clock.moment();
         let open = AssertUnwindSafe(|| -> BoxDeltaStream { self.config.stream.stream(request) });
-        let stream = catch_unwind(open).map_err(|panic| panic_text(&*panic))?;
+        let stream = catch_unwind(open).map_err(panic_text)?;
         Ok(Asking { stream, head, asked_at })
     }
 
@@ -324,10 +324,7 @@ impl<M: CustomMessage> Spine<M> {
         let mut answer = self.config.head();
         answer.stop_reason = failure.reason;
         answer.error_message = Some(failure.message.clone());
-        let answer = Arc::new(answer);
-        self.emit(AgentEvent::MessageStart { message: answer.clone().into() }).await;
-        self.emit(AgentEvent::MessageEnd { message: answer.clone().into() }).await;
-        answer
+        self.desk.answer_alone(answer).await
     }
 
     // The end of a turn.

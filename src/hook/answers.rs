@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::error_text::foreign_text;
 use crate::message::{
     AgentMessage, AssistantMessage, Content, NoCustom, ThinkingLevel, ToolResultMessage, Usage,
 };
@@ -27,6 +28,7 @@ pub struct FinishedTurn {
 /// Whether a tool call runs.
 #[derive(Debug, Default)]
 #[non_exhaustive]
+#[allow(clippy::large_enum_variant, reason = "it is moved once for each call, and hosts write it without a box")]
 pub enum BeforeToolCall {
     /// It runs.
     #[default]
@@ -137,7 +139,7 @@ impl AfterToolCall {
     /// The output with the replacements made.
     pub(crate) fn apply(self, output: ToolOutput) -> ToolOutput {
         if let Some(error) = self.failed {
-            return ToolOutput::error(error.to_string());
+            return ToolOutput::error(foreign_text(error));
         }
         let structured_content = match (&self.content, self.structured_content) {
             (_, Some(replaced)) => Some(replaced),
@@ -163,6 +165,10 @@ pub enum FinishTurn {
     #[default]
     Default,
     /// Makes one more turn, even if there is nothing to do. Tool results, a steer or a follow-up satisfy it.
+    ///
+    /// A hook that answers so without a condition never lets a run end that the model would end: each turn is one more
+    /// request. Answer so for a reason that goes away, and stack a [`TurnLimit`](crate::hook::TurnLimit) for the day it
+    /// does not.
     Continue,
     /// Ends after `turn_end`. The queues are not asked; what is in them stays.
     End {

@@ -12,6 +12,7 @@ use futures_util::stream::{self, StreamExt};
 use thiserror::Error;
 
 use super::{InvalidRequest, parse_request};
+use crate::error_text::{drop_foreign, panic_text};
 use crate::message::{AssistantContent, AssistantMessage, StopReason, ToolCall};
 use crate::model::{
     BoxDeltaStream, Delta, Done, Failure, Metadata, PartialBlock, PartialMessage, Request, StreamFn,
@@ -32,7 +33,7 @@ pub const CONTENT_TYPE: &str = "text/event-stream";
 /// drops the body then.
 pub fn respond<S: StreamFn + ?Sized>(model: &S, request: Request) -> ResponseBody {
     let answering = catch_unwind(AssertUnwindSafe(|| model.stream(request)));
-    let deltas = answering.unwrap_or_else(|panic| stream::iter([panicked(&*panic)]).boxed());
+    let deltas = answering.unwrap_or_else(|panic| stream::iter([panicked(panic)]).boxed());
     ResponseBody {
         deltas: Some(deltas),
         events: VecDeque::new(),
@@ -69,7 +70,7 @@ impl Stream for ResponseBody {
                 Ok(Poll::Ready(None)) => {
                     Delta::error("the model's stream ended before its answer was complete")
                 }
-                Err(panic) => panicked(&*panic),
+                Err(panic) => panicked(panic),
             };
             match delta {
                 Delta::Whole { message } => pieces(&message).into_iter().for_each(|delta| this.send(delta)),
@@ -96,7 +97,7 @@ impl ResponseBody {
         self.begun = true;
         self.complete(&mut delta);
         if delta.is_terminal() {
-            self.deltas = None;
+            drop_foreign(self.deltas.take());
         }
         if !is_repeated {
             self.events.push_back(event(&delta));
@@ -142,8 +143,8 @@ fn event(delta: &Delta) -> Vec<u8> {
     event
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Delta {
-    Delta::error(format!("the model's stream panicked: {}", crate::error_text::panic_text(panic)))
+fn panicked(panic: Box<dyn Any + Send>) -> Delta {
+    Delta::error(format!("the model's stream panicked: {}", panic_text(panic)))
 }
 
 /// A whole message in the pieces that the wire has for it.

@@ -53,7 +53,7 @@ impl<M: CustomMessage> Handle<M> {
     }
 
     fn queue(&self, kind: QueueKind, message: impl IntoPrompt<M>) -> Ticket<M> {
-        self.0.queues.push(kind, message.into_prompt(self.0.clock.now()))
+        self.0.queues.push(kind, message.into_prompt(self.0.clock.timestamp()))
     }
 }
 

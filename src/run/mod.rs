@@ -148,7 +148,7 @@ impl<S: RunState, M: CustomMessage> Run<S, M> {
     where
         S: TakesPrompt,
     {
-        let messages = prompt.into_prompt(self.config.clock.now());
+        let messages = prompt.into_prompt(self.config.clock.timestamp());
         S::into_idle(self).enter(Entry::Prompt(messages))
     }
 

@@ -235,6 +235,7 @@ enum ToolStep {
 }
 
 #[derive(Debug, Clone, Default)]
+#[allow(clippy::large_enum_variant, reason = "one for each scripted call")]
 enum ScriptEnd {
     #[default]
     Ok,

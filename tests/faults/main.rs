@@ -10,6 +10,7 @@ mod content_blocks;
 mod cost;
 mod events;
 mod hooks;
+mod hosts_own;
 mod ids_and_names;
 mod lifecycle;
 mod nesting;

@@ -1,5 +1,7 @@
 //! Schemas as they come in the wild.
 
+use std::process::Command;
+
 use serde_json::{Map, Value, json};
 use turnstate::Run;
 use turnstate::testing::{Response, ScriptedModel, ScriptedTool};
@@ -116,6 +118,28 @@ fn formats_of_rusts_numbers_are_no_obstacle_and_an_option_may_be_absent_or_null(
     let error = call(json!({ "a": -1, "b": "x", "d": 1 })).unwrap_err();
     assert!(error.contains("- a: expected at least 0, got the integer -1"), "{error}");
     assert!(error.contains("- b: expected a number, got the string \"x\""), "{error}");
+}
+
+#[test]
+fn formats_that_nobody_knows_are_passed_over_without_a_word() {
+    const WITHIN: &str = "TURNSTATE_TEST_WITHOUT_A_WORD";
+    if std::env::var_os(WITHIN).is_some() {
+        let property = |format: &str| json!({ "type": "integer", "format": format });
+        let schema = json!({ "properties": { "a": property("uint64"), "b": property("made-up") } });
+        assert_eq!(checked_by(schema, json!({ "a": 1, "b": "2" })), Ok(json!({ "a": 1, "b": 2 })));
+        return;
+    }
+    // Once more in a process of its own, where every line that anybody writes is seen.
+    let name = "schema_features::formats_that_nobody_knows_are_passed_over_without_a_word";
+    let told = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(WITHIN, "yes")
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
+    assert!(told.status.success() && out.contains("1 passed"), "{out}{err}");
+    assert_eq!(err, "");
+    assert!(!out.replace(name, "").contains("format"), "{out}");
 }
 
 #[test]

@@ -464,7 +464,7 @@ fn an_observer_sees_what_goes_over_the_wire_and_no_key() {
 fn required_properties_are_sent_in_the_order_of_their_declaration() {
     let parameters = json!({
         "type": "object",
-        "properties": { "alpha": {}, "reason": {}, "verdict": {} },
+        "properties": { "verdict": {}, "reason": {}, "alpha": {} },
         "required": ["verdict", "reason"],
     });
     let declared = json!([{ "name": "judge", "description": "", "parameters": parameters }]);

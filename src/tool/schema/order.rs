@@ -54,7 +54,7 @@ impl Serialize for Properties<'_> {
 }
 
 /// Whether `serde_json`'s objects keep the order in which keys are put in.
-fn keeps_order() -> bool {
+pub(super) fn keeps_order() -> bool {
     let object: Map<String, Value> =
         ["b", "a"].map(|key| (key.to_owned(), Value::Null)).into_iter().collect();
     object.keys().next().is_some_and(|first| first == "b")

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::tool::schema::order::keeps_order;
 use crate::tool::schema::{Coercion, Schema, SchemaError};
 
 #[derive(JsonSchema, Serialize, Deserialize)]
@@ -68,10 +69,12 @@ fn a_schema_as_written_by_hand_keeps_the_order_of_its_required_keys() {
         "required": ["c", "b"],
     });
     let text = serde_json::to_string(&Schema::from_json(json).unwrap()).unwrap();
-    assert_eq!(
-        text,
+    let expected = if keeps_order() {
+        r#"{"type":"object","properties":{"a":{},"b":{"properties":{"y":{},"x":{}},"required":["y","gone"]},"c":{}},"required":["c","b"]}"#
+    } else {
         r#"{"properties":{"c":{},"b":{"properties":{"y":{},"x":{}},"required":["y","gone"]},"a":{}},"required":["c","b"],"type":"object"}"#
-    );
+    };
+    assert_eq!(text, expected);
 }
 
 #[test]

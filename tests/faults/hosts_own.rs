@@ -1,0 +1,359 @@
+//! What a host writes into the transcript, and what the code it gives may do: the run ends whole all the same.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::panic_any;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::stream::{self, Stream};
+use turnstate::hook::PrepareNextTurn;
+use turnstate::message::{
+    AgentMessage, AssistantContent, AssistantMessage, Content, StopReason, Timestamp, Usage,
+};
+use turnstate::model::{Delta, Request, StreamFn};
+use turnstate::testing::{Checker, ScriptedModel, ScriptedTool, block_on};
+use turnstate::tool::{ExecutionMode, NoArgs, tool_fn};
+use turnstate::{Agent, AgentEvent, Clock, Ending, Idle, Run};
+
+use crate::support::*;
+
+/// Runs until so many events were told, cancels, and gives all events and the idle run. `None`: there are not so many.
+fn cancelled_after(
+    told: usize,
+    run: Run<Idle>,
+    prompt: Vec<AgentMessage>,
+) -> Option<(Run<Idle>, Vec<AgentEvent>)> {
+    let mut run = run.prompt(prompt);
+    let mut events = Vec::new();
+    for _ in 0..told {
+        events.push(run.next().now_or_never()??);
+    }
+    let (idle, missed) = run.cancel_with_events();
+    events.extend(missed);
+    Some((idle, events))
+}
+
+/// The prompts that a host may well write: examples of how to answer, an answer it has from elsewhere.
+fn prompts_with_answers() -> Vec<Vec<AgentMessage>> {
+    let answers = [
+        AssistantMessage::text("an example"),
+        AssistantMessage::text("a failed one").with_stop_reason(StopReason::Error),
+        AssistantMessage::new(vec![call("x", "work").into()]).with_stop_reason(StopReason::ToolUse),
+    ];
+    let around = |answer: AssistantMessage| {
+        let result: AgentMessage = result("x", "R");
+        vec![AgentMessage::user("head"), answer.into(), result, AgentMessage::user("tail")]
+    };
+    answers.into_iter().map(around).collect()
+}
+
+fn works() -> Run<Idle> {
+    Run::builder(batch(&[("a", "work")])).tool(ScriptedTool::new("work")).build()
+}
+
+#[test]
+fn an_answer_that_the_host_writes_is_no_answer_of_the_turn_however_the_run_is_stopped() {
+    for prompt in prompts_with_answers() {
+        for told in 1.. {
+            let Some((idle, events)) = cancelled_after(told, works(), prompt.clone()) else { break };
+            Checker::check_all(&events).unwrap();
+            let written = idle.transcript().iter().filter(|message| message.role() != "system");
+            assert!(written.take(4).eq(&prompt), "after {told} events");
+            let made_up = idle.transcript().iter().filter_map(AgentMessage::as_tool_result);
+            assert!(made_up.filter(|result| result.tool_call_id == "x").count() == 1, "after {told} events");
+            assert!(finish(idle.prompt("again")).outcome().unwrap().is_success());
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_a_hook_writes_between_two_turns_is_none_either() {
+    for prompt in prompts_with_answers() {
+        let given = prompt.clone();
+        let run = move || {
+            let given = given.clone();
+            Run::builder(batch(&[("a", "work")]))
+                .tool(ScriptedTool::new("work"))
+                .prepare_next_turn(async move |_, _| {
+                    given.into_iter().fold(PrepareNextTurn::unchanged(), PrepareNextTurn::with_message)
+                })
+                .build()
+        };
+        for told in 1.. {
+            let Some((idle, events)) = cancelled_after(told, run(), vec![AgentMessage::user("go")]) else {
+                break;
+            };
+            Checker::check_all(&events).unwrap();
+            assert!(finish(idle.prompt("again")).outcome().unwrap().is_success());
+        }
+    }
+}
+
+#[test]
+fn a_panic_after_an_answer_that_the_host_wrote_fails_the_run_and_keeps_the_prompt() {
+    for prompt in prompts_with_answers() {
+        let run = Run::builder(ScriptedModel::new(["text"]))
+            .transform_context(async |_, _| panic!("in a hook"))
+            .build();
+        let (idle, events) = told(run.prompt(prompt.clone()));
+        assert_eq!(idle.outcome().unwrap().ending, Ending::Failed { message: "in a hook".to_owned() });
+        assert_eq!(idle.transcript()[..4], prompt);
+        assert_eq!(idle.transcript().len(), 5);
+        assert_eq!(count(&events, "turn_start"), 1);
+    }
+}
+
+#[test]
+fn what_a_host_wrote_costs_the_run_nothing() {
+    let mut answer = AssistantMessage::text("from elsewhere");
+    answer.usage = Usage::new(100, 100);
+    let idle = finish(Run::builder(ScriptedModel::new(["text"])).build().prompt(answer));
+    assert_eq!(idle.outcome().unwrap().usage.total_tokens, 0);
+}
+
+/// A model that gives this whole answer once.
+fn whole(answer: &Arc<AssistantMessage>) -> impl StreamFn {
+    let given = AtomicUsize::new(0);
+    let answer = answer.clone();
+    move |_: Request| {
+        let answer = match given.fetch_add(1, Ordering::SeqCst) {
+            0 => answer.clone(),
+            _ => Arc::new(AssistantMessage::text("done")),
+        };
+        stream::iter([Delta::Whole { message: answer }])
+    }
+}
+
+#[test]
+fn one_call_that_stands_in_an_answer_twice_is_two_calls() {
+    let same = Arc::new(call("a", "work"));
+    let content: Vec<AssistantContent> =
+        [same.clone(), same.clone(), same].map(AssistantContent::ToolCall).into();
+    for reason in [StopReason::ToolUse, StopReason::Length] {
+        for mode in [ExecutionMode::Parallel, ExecutionMode::Sequential] {
+            let answer = Arc::new(AssistantMessage::new(content.clone()).with_stop_reason(reason));
+            let run =
+                || Run::builder(whole(&answer)).tool(ScriptedTool::new("work")).tool_execution(mode).build();
+            let (idle, events) = told(run().prompt("go"));
+            assert_eq!(count(&events, "tool_execution_start"), 3);
+            assert_eq!(idle.transcript().iter().filter_map(AgentMessage::as_tool_result).count(), 3);
+            for told in 1.. {
+                let Some((_, events)) = cancelled_after(told, run(), vec![AgentMessage::user("go")]) else {
+                    break;
+                };
+                Checker::check_all(&events).unwrap();
+            }
+        }
+    }
+}
+
+/// A clock that panics when it is asked for the nth time, and from then on or once only.
+#[derive(Debug)]
+struct Stops {
+    asked: AtomicUsize,
+    at: usize,
+    for_good: bool,
+}
+
+impl Stops {
+    fn tick(&self) -> u64 {
+        let asked = self.asked.fetch_add(1, Ordering::SeqCst);
+        assert!(asked != self.at && !(self.for_good && asked > self.at), "the clock stands still");
+        asked as u64
+    }
+}
+
+impl Clock for Stops {
+    fn now(&self) -> Timestamp {
+        self.tick()
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.tick())
+    }
+}
+
+#[test]
+fn a_clock_that_panics_says_zero_and_loses_no_run() {
+    for for_good in [false, true] {
+        for at in 0..24 {
+            let clock = Stops { asked: AtomicUsize::new(0), at, for_good };
+            let run = Run::builder(batch(&[("a", "work"), ("b", "unknown")]))
+                .tool(ScriptedTool::new("work"))
+                .clock(clock)
+                .build();
+            let agent = Agent::new(run);
+            assert!(block_on(agent.prompt("go").unwrap()).is_success(), "at {at}");
+            drop(agent.prompt("dropped").unwrap());
+            assert!(block_on(agent.prompt("again").unwrap()).is_success(), "at {at}");
+        }
+    }
+}
+
+/// The payload of a panic that panics when it is dropped, with a payload that does so too.
+struct Bomb(u32);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.0 > 0 && !std::thread::panicking() {
+            panic_any(Self(self.0 - 1));
+        }
+    }
+}
+
+fn explode<T>() -> T {
+    panic_any(Bomb(3))
+}
+
+/// A stream, or a tool's work, that explodes when it is polled, or never ends and explodes when it is dropped.
+#[derive(Clone, Copy)]
+enum Explodes {
+    Polled,
+    Dropped,
+}
+
+impl Stream for Explodes {
+    type Item = Delta;
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Delta>> {
+        match *self {
+            Self::Polled => explode(),
+            Self::Dropped => Poll::Pending,
+        }
+    }
+}
+
+struct Work(Explodes);
+
+impl Future for Work {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        match self.0 {
+            Explodes::Polled => explode(),
+            Explodes::Dropped => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if matches!(self.0, Explodes::Dropped) && !std::thread::panicking() {
+            explode::<()>();
+        }
+    }
+}
+
+struct Holds(Work);
+
+impl Stream for Holds {
+    type Item = Delta;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delta>> {
+        Pin::new(&mut self.0.0).poll_next(cx)
+    }
+}
+
+/// Drives a shared agent's run as far as it goes, aborts it or drops it, and prompts again.
+fn stopped_and_prompted_again(agent: &Agent) {
+    for abort in [true, false] {
+        let mut running = agent.prompt("go").unwrap();
+        let ended = (&mut running).now_or_never().is_some();
+        if abort && !ended {
+            agent.abort();
+            assert!((&mut running).now_or_never().is_some(), "an abort ends it");
+        }
+        drop(running);
+        assert!(agent.is_idle());
+    }
+}
+
+#[test]
+fn a_panic_whose_payload_panics_when_dropped_escapes_from_nowhere() {
+    for explodes in [Explodes::Polled, Explodes::Dropped] {
+        let model = move |_: Request| Holds(Work(explodes));
+        stopped_and_prompted_again(&Agent::new(Run::builder(model).build()));
+
+        let calls = [("a", "work"), ("b", "work"), ("c", "fine")];
+        let model = ScriptedModel::new([calls_of(&calls), calls_of(&calls)]).then_always("done");
+        let run = Run::builder(model)
+            .tool(tool_fn("work", "", async move |_: NoArgs, _| {
+                Work(explodes).await;
+                Ok("never")
+            }))
+            .tool(ScriptedTool::new("fine"))
+            .build();
+        stopped_and_prompted_again(&Agent::new(run));
+    }
+    let agent = Agent::new(Run::builder(batch(&[])).build());
+    let _first = agent.subscribe(async |_, _| explode());
+    let _second = agent.subscribe(async |_, _| explode());
+    stopped_and_prompted_again(&agent);
+    stopped_and_prompted_again(&Agent::new(
+        Run::builder(batch(&[])).transform_context(async |_, _| explode()).build(),
+    ));
+}
+
+/// An error whose text panics.
+#[derive(Debug)]
+struct Unspeakable;
+
+impl fmt::Display for Unspeakable {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("no words")
+    }
+}
+
+impl std::error::Error for Unspeakable {}
+
+#[test]
+fn an_error_whose_text_panics_is_the_error_result_of_its_call_alone() {
+    let tool = tool_fn("work", "", async |_: NoArgs, _| -> Result<&str, turnstate::tool::ToolError> {
+        Err(Unspeakable)?
+    });
+    let run = Run::builder(batch(&[("a", "work"), ("b", "fine")])).tool(tool).tool(ScriptedTool::new("fine"));
+    let run = finish(run.build().prompt("go"));
+    assert!(run.outcome().unwrap().is_success());
+    let results: Vec<_> = run.transcript().iter().filter_map(AgentMessage::as_tool_result).collect();
+    assert_eq!(results[0].content, [Content::text("the text of the error panicked: no words")]);
+    assert!(results[0].is_error && !results[1].is_error);
+}
+
+#[test]
+fn whatever_part_of_a_run_prompts_its_own_agent_is_told_that_it_is_busy() {
+    let refused = Arc::new(AtomicUsize::new(0));
+    let agent = Agent::new(Run::builder(batch(&[("a", "work")])).build());
+    let prompts = {
+        let (agent, refused) = (agent.downgrade(), refused.clone());
+        move || {
+            let agent = agent.upgrade().unwrap();
+            assert!(agent.prompt("inside").is_err() && agent.resume().is_err() && agent.reset().is_err());
+            refused.fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    let [by_tool, by_hook, by_listener] = [prompts.clone(), prompts.clone(), prompts];
+    agent.set_tools([tool_fn("work", "", async move |_: NoArgs, _| {
+        by_tool();
+        Ok("done")
+    })]);
+    let hooks = Run::builder(batch(&[]))
+        .before_tool_call(async move |_, _| {
+            by_hook();
+            turnstate::hook::BeforeToolCall::Allow
+        })
+        .build();
+    agent.set_hooks(hooks.hooks().clone());
+    let _subscription = agent.subscribe(async move |event, _| {
+        if let AgentEvent::ToolExecutionEnd { .. } = event {
+            by_listener();
+        }
+    });
+    let outcome = block_on(agent.prompt("go").unwrap());
+    assert!(outcome.is_success());
+    assert_eq!(refused.load(Ordering::SeqCst), 3);
+}
