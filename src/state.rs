@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::event::{AgentEvent, Ending, Outcome};
 use crate::message::{AgentMessage, AssistantMessage, NoCustom, ToolCall, ToolResultMessage, Usage};
-use crate::model::PartialMessage;
+use crate::model::{Delta, MalformedDelta, PartialMessage};
 use crate::tool::ToolResult;
 use crate::transcript::{Replay, Transcript};
 
@@ -197,6 +197,15 @@ impl<M> State<M> {
     /// Opens the answer that the driver grows from here on.
     pub(crate) fn open_answer(&mut self, partial: PartialMessage) {
         self.open = Some(Open::Answer(Box::new(partial)));
+    }
+
+    /// Grows the open answer by a piece; false when the delta is none.
+    #[inline]
+    pub(crate) fn grow(&mut self, delta: &Delta) -> Result<bool, MalformedDelta> {
+        match &mut self.open {
+            Some(Open::Answer(partial)) => partial.grow(delta),
+            _ => Ok(false),
+        }
     }
 
     pub(crate) fn partial_mut(&mut self) -> Option<&mut PartialMessage> {

@@ -29,12 +29,12 @@ const TRUNCATED: &str = "The call was not run: the answer was cut off at its len
 /// What a batch gave.
 pub(super) struct BatchResults {
     pub(super) outcome: BatchOutcome,
-    pub(super) results: Vec<Arc<ToolResultMessage>>,
+    pub(super) results: Arc<[Arc<ToolResultMessage>]>,
 }
 
 impl BatchResults {
     pub(super) fn none() -> Self {
-        Self { outcome: BatchOutcome::Empty, results: Vec::new() }
+        Self { outcome: BatchOutcome::Empty, results: Arc::default() }
     }
 
     fn of(results: &[Arc<ToolResult>]) -> Self {

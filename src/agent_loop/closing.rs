@@ -50,7 +50,7 @@ impl Closing {
             // The answer that streamed is itself the closing answer.
             let message = Arc::new(failed);
             events.push(AgentEvent::MessageEnd { message: message.clone().into() });
-            events.push(AgentEvent::TurnEnd { message, tool_results: Vec::new() });
+            events.push(AgentEvent::TurnEnd { message, tool_results: Arc::default() });
             return events;
         }
         if failed_answer(state).is_some() {
@@ -73,7 +73,7 @@ impl Closing {
         }
         let message = Arc::new(self.answer());
         whole(&mut events, message.clone().into());
-        events.push(AgentEvent::TurnEnd { message, tool_results: Vec::new() });
+        events.push(AgentEvent::TurnEnd { message, tool_results: Arc::default() });
         events
     }
 
@@ -119,7 +119,7 @@ impl Closing {
             whole(events, result.message.clone().into());
             results.push(result.message.clone());
         }
-        events.push(AgentEvent::TurnEnd { message: answer.clone(), tool_results: results });
+        events.push(AgentEvent::TurnEnd { message: answer.clone(), tool_results: results.into() });
     }
 
     fn made_up(&self, call: &ToolCall) -> ToolResult {

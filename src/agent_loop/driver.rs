@@ -189,20 +189,84 @@ impl<M: CustomMessage> AgentLoop<M> {
         (self.state, self.memory)
     }
 
-    /// The next event. The way of a delta is kept short: it is taken up to a million times in one answer.
     #[inline]
-    pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
-        if self.answering.is_some() && self.upcoming.is_empty() && self.failing.is_none() {
-            match self.poll_answer(cx) {
-                Poll::Ready(None) => {}
-                Poll::Pending if self.is_newly_delivered(cx) => {}
-                told_or_pending => return told_or_pending,
-            }
-        }
-        self.poll_on(cx)
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+        let told = self.poll_update(cx);
+        if let Poll::Ready(None) = &told { self.poll_on(cx) } else { told }
     }
 
-    fn poll_on(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+    /// The next update of the answer that streams. `Ready(None)`: [`poll_on`](Self::poll_on) knows what comes.
+    ///
+    /// A delta takes this way up to a million times in one answer, so it is moved as seldom as can be: what is told is
+    /// written in its place inside the catch.
+    #[inline]
+    pub(crate) fn poll_update(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+        let mut told = Poll::Ready(None);
+        let is_free = self.answering.is_some() && self.upcoming.is_empty() && self.failing.is_none();
+        if !is_free || self.abort.is_delivered() {
+            return told;
+        }
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take_deltas(cx, &mut told))) {
+            self.fail_answer(&Failure::new(panic_text(panic)));
+        }
+        told
+    }
+
+    /// Takes deltas from the model's stream, and grows the answer, up to the first one that tells something. Only an
+    /// update is `told` here; anything else is upcoming.
+    #[inline]
+    fn take_deltas(&mut self, cx: &mut Context<'_>, told: &mut Poll<Option<AgentEvent<M>>>) {
+        for _ in 0..SILENT_DELTAS {
+            let Some(answering) = &mut self.answering else { return };
+            let started = answering.started;
+            let asking = answering.asking.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let polled = asking.stream.poll_next_unpin(cx);
+            let grown = match &polled {
+                Poll::Ready(Some(delta)) => self.state.grow(delta),
+                Poll::Ready(None) => Ok(false),
+                Poll::Pending => {
+                    // An abort that was delivered in the meantime is acted upon at once.
+                    if !self.is_newly_delivered(cx) {
+                        *told = Poll::Pending;
+                    }
+                    return;
+                }
+            };
+            match (grown, polled) {
+                (Ok(true), Poll::Ready(Some(delta))) if started => {
+                    *told = Poll::Ready(Some(AgentEvent::MessageUpdate { delta }));
+                    return;
+                }
+                (Ok(true), _) => {}
+                (Ok(false), Poll::Ready(Some(delta))) => self.take_other(delta),
+                (Ok(false), _) => self.fail_answer(&Failure::new(ENDED_EARLY)),
+                (Err(malformed), _) => self.fail_answer(&Failure::new(malformed.to_string())),
+            }
+            if !self.upcoming.is_empty() {
+                return;
+            }
+        }
+        cx.waker().wake_by_ref();
+        *told = Poll::Pending;
+    }
+
+    /// Takes a delta that begins or ends the answer.
+    #[cold]
+    fn take_other(&mut self, delta: Delta) {
+        match delta {
+            Delta::Start => self.start_message(),
+            Delta::Done(done) => self.finish_answer(&done),
+            Delta::Error(failure) => self.fail_answer(&failure),
+            Delta::Whole { message } => {
+                self.state.take_partial();
+                self.end_answer(finished_whole(message));
+            }
+            _ => {}
+        }
+    }
+
+    /// The next event that is no piece of an answer, or the next one after all if there is none before it.
+    pub(crate) fn poll_on(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
         loop {
             if let Some(event) = self.tell_next() {
                 return Poll::Ready(Some(event));
@@ -211,10 +275,19 @@ impl<M: CustomMessage> AgentLoop<M> {
                 self.break_off(*failure);
                 continue;
             }
-            let polled = match (&self.answering, &self.stage) {
-                (Some(_), _) => self.poll_answer(cx),
-                (None, Stage::Loop(_)) => self.poll_loop(cx),
-                (None, _) => return Poll::Ready(None),
+            if self.answering.is_some() {
+                if self.abort.is_delivered() {
+                    self.fail_answer(&Failure::aborted(ABORTED_ANSWER));
+                    continue;
+                }
+                match self.poll_update(cx) {
+                    Poll::Ready(None) => continue,
+                    told_or_pending => return told_or_pending,
+                }
+            }
+            let polled = match &self.stage {
+                Stage::Loop(_) => self.poll_loop(cx),
+                _ => return Poll::Ready(None),
             };
             match polled {
                 Poll::Ready(None) => {}
@@ -291,75 +364,12 @@ impl<M: CustomMessage> AgentLoop<M> {
         self.answering = Some(Answering { asking: Mutex::new(asking), started: false });
     }
 
-    /// Polls the model's stream and grows the answer. `Ready(None)`: look again.
-    #[inline]
-    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
-        if self.abort.is_delivered() {
-            self.fail_answer(&Failure::aborted(ABORTED_ANSWER));
-            return Poll::Ready(None);
+    fn start_message(&mut self) {
+        let (Some(answering), Some(partial)) = (&mut self.answering, self.state.partial()) else { return };
+        if !std::mem::replace(&mut answering.started, true) {
+            let message = Arc::new(partial.start_snapshot());
+            self.upcoming.push_back(AgentEvent::MessageStart { message: message.into() });
         }
-        for _ in 0..SILENT_DELTAS {
-            let Some(answering) = &mut self.answering else { return Poll::Ready(None) };
-            let asking = answering.asking.get_mut().unwrap_or_else(PoisonError::into_inner);
-            match catch_unwind(AssertUnwindSafe(|| asking.stream.poll_next_unpin(cx))) {
-                Ok(Poll::Pending) => return Poll::Pending,
-                Ok(Poll::Ready(Some(delta))) => {
-                    if let Some(event) = self.take_delta(delta) {
-                        return Poll::Ready(Some(event));
-                    }
-                }
-                Ok(Poll::Ready(None)) => self.fail_answer(&Failure::new(ENDED_EARLY)),
-                Err(panic) => self.fail_answer(&Failure::new(panic_text(panic))),
-            }
-            if self.answering.is_none() {
-                return Poll::Ready(None);
-            }
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }
-
-    /// What a delta is to the consumer: an update, the start or the end of the message, or nothing.
-    #[inline]
-    fn take_delta(&mut self, delta: Delta) -> Option<AgentEvent<M>> {
-        match delta {
-            Delta::Start => self.start_message(),
-            Delta::Done(done) => {
-                self.finish_answer(&done);
-                None
-            }
-            Delta::Error(failure) => {
-                self.fail_answer(&failure);
-                None
-            }
-            Delta::Whole { message } => {
-                self.state.take_partial();
-                self.end_answer(finished_whole(message));
-                None
-            }
-            piece => self.grow(piece),
-        }
-    }
-
-    #[inline]
-    fn grow(&mut self, piece: Delta) -> Option<AgentEvent<M>> {
-        let started = self.answering.as_ref().is_some_and(|answering| answering.started);
-        match self.state.partial_mut()?.apply(&piece) {
-            Ok(()) => started.then_some(AgentEvent::MessageUpdate { delta: piece }),
-            Err(malformed) => {
-                self.fail_answer(&Failure::new(malformed.to_string()));
-                None
-            }
-        }
-    }
-
-    fn start_message(&mut self) -> Option<AgentEvent<M>> {
-        let answering = self.answering.as_mut()?;
-        if std::mem::replace(&mut answering.started, true) {
-            return None;
-        }
-        let message = Arc::new(self.state.partial_mut()?.start_snapshot());
-        Some(AgentEvent::MessageStart { message: message.into() })
     }
 
     fn finish_answer(&mut self, done: &Done) {

@@ -19,7 +19,7 @@ pub struct FinishedTurn {
     /// The turn's answer.
     pub message: Arc<AssistantMessage>,
     /// The results of its calls, in the order of the calls.
-    pub tool_results: Vec<Arc<ToolResultMessage>>,
+    pub tool_results: Arc<[Arc<ToolResultMessage>]>,
     /// Whether the run goes on after this turn if no hook decides otherwise: there are results that the model is to
     /// see, or messages waited in a queue when the turn ended.
     pub goes_on: bool,
@@ -28,7 +28,10 @@ pub struct FinishedTurn {
 /// Whether a tool call runs.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-#[allow(clippy::large_enum_variant, reason = "it is moved once for each call, and hosts write it without a box")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is moved once for each call, and hosts write it without a box"
+)]
 pub enum BeforeToolCall {
     /// It runs.
     #[default]

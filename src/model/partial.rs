@@ -206,6 +206,12 @@ impl PartialMessage {
     /// When the delta does not fit: the answer is then malformed, and what it had stays as it was.
     #[inline]
     pub fn apply(&mut self, delta: &Delta) -> Result<(), MalformedDelta> {
+        self.grow(delta).map(|_| ())
+    }
+
+    /// As [`apply`](Self::apply), and says whether the delta is a piece of the answer.
+    #[inline]
+    pub(crate) fn grow(&mut self, delta: &Delta) -> Result<bool, MalformedDelta> {
         match delta {
             Delta::Text { index, delta } => self.text(*index)?.text.push_str(delta),
             Delta::Thinking { index, delta } => self.thinking(*index)?.thinking.push_str(delta),
@@ -229,9 +235,9 @@ impl PartialMessage {
             }
             Delta::ToolCallEnd { index, call } => self.end_call(*index, call.as_deref())?,
             Delta::Metadata(metadata) => self.know(metadata),
-            Delta::Start | Delta::Done(_) | Delta::Error(_) | Delta::Whole { .. } => {}
+            Delta::Start | Delta::Done(_) | Delta::Error(_) | Delta::Whole { .. } => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The finished message.

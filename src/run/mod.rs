@@ -418,7 +418,12 @@ impl<M: CustomMessage> Run<Streaming, M> {
 
     #[inline]
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
-        let polled = self.data.driver.poll_event(cx);
+        let told = self.data.driver.poll_update(cx);
+        if let Poll::Ready(None) = &told { self.poll_on(cx) } else { told }
+    }
+
+    fn poll_on(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
+        let polled = self.data.driver.poll_on(cx);
         if matches!(polled, Poll::Ready(Some(AgentEvent::AgentEnd { .. }) | None)) {
             // An abort after the end is for nobody.
             self.hub.set_signal(None);
