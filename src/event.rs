@@ -23,6 +23,8 @@ use crate::transcript::Transcript;
 /// clone. The message so far is not in it; read it from the run's state.
 ///
 /// JSON: `{"type": "message_end", "message": …}`. It can be written, not read.
+///
+/// The guide [events](crate::guide::events) reads them one by one.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AgentEvent<M = NoCustom> {

@@ -85,7 +85,8 @@ impl Decision {
 }
 
 impl<F> Approval<F> {
-    /// Asks this function. Write `async |request| ..`, or `async move` where it captures.
+    /// Asks this function. Write `async |request| ..`, or `async move` where it captures (not `|request| async move ..`,
+    /// whose types cannot be inferred).
     #[must_use]
     pub fn new(ask: F) -> Self
     where
