@@ -28,7 +28,10 @@ pub struct FinishedTurn {
 /// Whether a tool call runs.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-#[allow(clippy::large_enum_variant, reason = "it is moved once for each call, and hosts write it without a box")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is moved once for each call, and hosts write it without a box"
+)]
 pub enum BeforeToolCall {
     /// It runs.
     #[default]
