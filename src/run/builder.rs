@@ -227,10 +227,10 @@ impl<B: BuilderMessages> RunBuilder<B> {
 
 /// Hooks. The first one decides the message type: without `custom_messages` before it, it is [`NoCustom`].
 ///
-/// Each closure form takes an async closure, written `async |..| ..` (with `move` where it captures); a closure that
-/// returns a future, `|..| async move { .. }`, does not compile, since its types cannot be inferred. It is cloned for
-/// each call, so what it captures is `Clone`: shared state goes into an `Arc`. The guide [hooks](crate::guide::hooks)
-/// shows each step.
+/// Each closure form takes an async closure, written `async |..| ..` (with `move` where it captures). It is cloned for
+/// each call, so what it captures is `Clone`: shared state goes into an `Arc`. A closure that returns a future,
+/// `|..| async move { .. }`, is refused (`implementation of AsyncFnOnce is not general enough`, or `type annotations
+/// needed`). The guide [hooks](crate::guide::hooks) shows each step.
 impl<B: BuilderMessages> RunBuilder<B> {
     /// Adds a hook after those that are there.
     pub fn hook(self, hook: impl Hook<B::M>) -> RunBuilder<B::M> {

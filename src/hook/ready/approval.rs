@@ -85,8 +85,7 @@ impl Decision {
 }
 
 impl<F> Approval<F> {
-    /// Asks this function. Write `async |request| ..`, or `async move` where it captures (not `|request| async move ..`,
-    /// whose types cannot be inferred).
+    /// Asks this function. Write `async |request| ..`, or `async move` where it captures.
     #[must_use]
     pub fn new(ask: F) -> Self
     where
