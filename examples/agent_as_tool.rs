@@ -7,7 +7,7 @@
 use serde_json::json;
 use turnstate::message::StopReason;
 use turnstate::testing::{Gate, Response, ScriptedModel, block_on};
-use turnstate::tool::{AgentTool, tool_fn};
+use turnstate::tool::{AgentTool, ToolOutput, tool_fn};
 use turnstate::{AgentEvent, Ending, Idle, Run};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -28,10 +28,12 @@ fn researcher(model: ScriptedModel) -> AgentTool {
             }
         }
         let run = run.finish().await;
-        match run.outcome().map(|outcome| &outcome.ending) {
-            Some(Ending::Failed { message }) => Err(format!("The research failed: {message}"))?,
-            _ => Ok(run.transcript().last_answer_text()),
+        let outcome = run.outcome().ok_or("the research has not begun")?;
+        if let Ending::Failed { message } = &outcome.ending {
+            Err(format!("The research failed: {message}"))?;
         }
+        // The outer run's budgets count what the inner one has used.
+        Ok(ToolOutput::text(run.transcript().last_answer_text()).with_usage(outcome.usage))
     })
 }
 

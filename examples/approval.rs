@@ -24,12 +24,9 @@ fn main() {
     let delete = tool_fn("delete", "Deletes a file.", async |args: Delete, _| {
         Ok(format!("{} is gone.", args.path)) // an example deletes nothing
     });
+    let [log, thesis] = ["build.log", "thesis.tex"].map(|path| json!({ "path": path }));
     let model = ScriptedModel::new([
-        Response::tool_call("call_1", "delete", json!({ "path": "build.log" })).and_tool_call(
-            "call_2",
-            "delete",
-            json!({ "path": "thesis.tex" }),
-        ),
+        Response::tool_call("call_1", "delete", log).and_tool_call("call_2", "delete", thesis),
         Response::text("I have cleaned up."),
     ]);
     // Calls are asked about one after the other, before the first of them runs. "Always" holds for the runs to come too.

@@ -11,9 +11,11 @@ use turnstate::Run;
 use turnstate::message::AgentMessage;
 use turnstate::testing::{Response, ScriptedModel, block_on};
 
+/// Who says what, in the order in which it is said. All agents are on one thread, so a plain cell will do.
+type Heard = RefCell<Vec<(&'static str, String)>>;
+
 fn main() {
-    // What is said, in the order in which it is said. All agents are on this thread, so a plain cell will do.
-    let heard = RefCell::new(Vec::new());
+    let heard = Heard::default();
     let reviewers = [
         ("Ada", "The loop ends one step too early."),
         ("Bob", "Its names are good."),
@@ -21,15 +23,7 @@ fn main() {
     ];
 
     // Three runs, polled in turn: while one waits for its model, the others go on.
-    let reviews =
-        block_on(join_all(
-            reviewers.map(|(name, opinion)| {
-                let heard = &heard;
-                async move {
-                    review(name, opinion, |words| heard.borrow_mut().push((name, words.to_owned()))).await
-                }
-            }),
-        ));
+    let reviews = block_on(join_all(reviewers.map(|(name, opinion)| review(name, opinion, &heard))));
     let heard = heard.into_inner();
     for (name, words) in &heard {
         println!("{name}: {words}");
@@ -47,14 +41,14 @@ fn main() {
 }
 
 /// One reviewer: a run of its own, with a prompt and a model of its own.
-async fn review(name: &str, opinion: &str, mut hear: impl FnMut(&str)) -> String {
+async fn review(name: &'static str, opinion: &str, heard: &Heard) -> String {
     // The pause is where a real model would let one wait for the network.
     let model = ScriptedModel::new([Response::text("I have read it. ").and_yield().and_text(opinion)]);
-    let idle = Run::builder(model).system_prompt(format!("You are {name}, a reviewer.").as_str()).build();
+    let idle = Run::builder(model).system_prompt(format!("You are {name}, a reviewer.")).build();
     let mut run = idle.prompt("Review the change.");
     while let Some(event) = run.next().await {
         if let Some(words) = event.text_delta() {
-            hear(words);
+            heard.borrow_mut().push((name, words.to_owned()));
         }
     }
     format!("{name}: {}", run.finish().await.transcript().last_answer_text())

@@ -18,7 +18,7 @@ fn main() {
         ToolScript::new().update("searching").waits(&gates.gate("results")).returns("12 hotels in Bergen"),
     );
     let model = ScriptedModel::new([
-        Response::tool_call("call_1", "search", json!({})),
+        Response::text("Let me look.").and_tool_call("call_1", "search", json!({})),
         Response::text("The Admiral has a view of the harbour."),
         Response::text("It is booked."),
     ]);
@@ -50,17 +50,15 @@ fn main() {
     });
     assert!(person.join().is_ok_and(|steer| !steer.is_waiting()), "the steer has been delivered");
 
-    let mut said = Vec::new();
     for message in run.transcript().iter() {
         let text: String = match (message.as_user(), message.as_assistant()) {
             (Some(user), _) => user.content.texts().collect(),
-            (_, Some(answer)) if answer.texts().next().is_some() => answer.texts().collect(),
+            (_, Some(answer)) => answer.texts().collect(),
             _ => continue,
         };
         println!("{:9} {text}", message.role());
-        said.push((message.role().to_owned(), text));
     }
-    let from_person: Vec<_> =
-        said.iter().filter(|(role, _)| role == "user").map(|(_, text)| text.as_str()).collect();
-    assert_eq!(from_person, ["Find a hotel in Bergen.", "With a view, please.", "Book it."]);
+    let asked = run.transcript().iter().filter_map(|message| message.as_user());
+    let asked: Vec<_> = asked.flat_map(|user| user.content.texts()).collect();
+    assert_eq!(asked, ["Find a hotel in Bergen.", "With a view, please.", "Book it."]);
 }
