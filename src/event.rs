@@ -23,6 +23,8 @@ use crate::transcript::Transcript;
 /// and cheap to clone. The message so far is not in it; read it from the run's state.
 ///
 /// JSON: `{"type": "message_end", "message": …}`. It can be written, not read.
+///
+/// The guide [events](crate::guide::events) reads them one by one.
 #[derive(Debug)]
 #[non_exhaustive]
 // A tag of its own, not one in a niche of the delta: so a delta is moved as a whole.

@@ -120,6 +120,19 @@
 //! [Hooks](hook) watch, change and end what a run does: they block a call, answer in a tool's place, change what the
 //! model sees, end a run by a budget.
 //!
+//! # Where to read on
+//!
+//! The [guides](guide), one page each, with examples that run:
+//! [tools](guide::tools),
+//! [hooks](guide::hooks),
+//! [steering, follow-ups and aborts](guide::steering),
+//! [events and state](guide::events),
+//! [runs and the shared agent](guide::runs),
+//! [runtimes and threads](guide::runtimes),
+//! [real models and the proxy](guide::models),
+//! [roles of your own](guide::custom_roles), and
+//! [coming from TypeScript](guide::coming_from_typescript). The programs in `examples/` answer one question each.
+//!
 //! # Features
 //!
 //! | feature | default | what it adds |

@@ -9,7 +9,8 @@ use crate::model::{Delta, MalformedDelta, PartialMessage};
 use crate::tool::ToolResult;
 use crate::transcript::{Replay, Transcript};
 
-/// What a run knows at each moment. It is the fold of the run's events, and exact at every one of them.
+/// What a run knows at each moment. It is the fold of the run's events, and exact at every one of them; see the guide
+/// [events](crate::guide::events#the-state).
 ///
 /// A clone is a snapshot: it shares the messages, and copies the answer that streams. While it is held, the next
 /// message that the run adds costs one copy of the transcript's pointers (16 bytes a message), once for each snapshot.

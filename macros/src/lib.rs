@@ -48,7 +48,7 @@ mod tests;
 /// |---|---|
 /// | `role = "…"` | the role's name in JSON; otherwise the variant's, or the struct's, in camel case |
 /// | `skip_if = place`, `!place`, `function`, `function(…)` | the model does not see the message where this is true |
-/// | `timestamp = place` | the message's time; otherwise the field that is marked, or the one called `timestamp` |
+/// | `timestamp = place` | the message's time; otherwise the field that is marked, or the one called `timestamp`; without any the message has none, and its projection the time 0 |
 /// | `content = place` | content blocks that a user message has after its text |
 /// | `rename_all_fields = "…"` | how fields are called in JSON; otherwise in camel case |
 ///

@@ -48,6 +48,8 @@ use crate::transcript::Transcript;
 /// # Ok::<(), turnstate::Busy>(()) }).unwrap();
 /// ```
 ///
+/// The guide [runs](crate::guide::runs#the-shared-agent) has more of it.
+///
 /// A tool, hook or listener that holds its own agent keeps it alive for ever: give it a [`WeakAgent`]
 /// ([`downgrade`](Self::downgrade)), or, where it only steers or aborts, a [`Handle`].
 ///
@@ -101,7 +103,8 @@ impl<M: CustomMessage> Agent<M> {
     ///
     /// Listeners are awaited, one after another in the order in which they were subscribed, one event at a time: the
     /// run goes on when the last has settled, also after an abort. Each is given the event, and with it the state at
-    /// that event and the abort signal. The closure is cloned for each event, so what it captures is `Clone`: shared
+    /// that event and the abort signal. Write `async |event, cx| ..`: a closure that returns a future,
+    /// `|event, cx| async move { .. }`, is refused. It is cloned for each event, so what it captures is `Clone`: shared
     /// state goes into an `Arc`.
     ///
     /// One that is subscribed or unsubscribed while an event is told: the first hears the next one, the second hears

@@ -163,7 +163,8 @@ impl<M> MessageSource<M> for NoMessages {
 /// Each call of a batch is one future, with its tool and its after-hooks; what it tells reaches the run wherever it is
 /// polled. A call that the spawner drops before its end has an error result that says so.
 ///
-/// Any function will do: `.spawner(move |future| { handle.spawn(future); })` with a runtime's handle.
+/// Any function will do: `.spawner(move |future| { handle.spawn(future); })` with a runtime's handle. The guide
+/// [runtimes](crate::guide::runtimes) says when it is worth it.
 pub trait Spawner: Send + Sync + 'static {
     /// Runs a future to its end. It must not block until then.
     ///

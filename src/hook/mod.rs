@@ -2,7 +2,8 @@
 //!
 //! One trait, [`Hook`], with a default for each method; write those that are needed, as plain `async fn`. Hooks stack:
 //! several run in order of registration. Small ones can be async closures, given to the builder
-//! ([`RunBuilder::before_tool_call`](crate::RunBuilder::before_tool_call) and its siblings).
+//! ([`RunBuilder::before_tool_call`](crate::RunBuilder::before_tool_call) and its siblings). The guide
+//! [hooks](crate::guide::hooks) goes through all steps.
 //!
 //! Ready-made ones: [`TurnLimit`], [`ToolCallLimit`], [`TokenBudget`], [`CostBudget`] and [`RepeatedCalls`] end a run
 //! with a reason that its outcome shows; [`ToolFilter`] and [`Approval`] decide which calls run. Limits count for each
@@ -44,7 +45,8 @@ use crate::transcript::{Messages, Transcript};
 /// failed, with a complete event sequence, and the run is usable again.
 ///
 /// Write hooks that fit every run as `impl<M: CustomMessage> Hook<M> for MyHook`, and those that look into the
-/// application's own messages as `impl Hook<AppMessage> for MyHook`.
+/// application's own messages as `impl Hook<AppMessage> for MyHook`. The guide [hooks](crate::guide::hooks) has an
+/// example of each step.
 ///
 /// ```
 /// use turnstate::hook::{BeforeToolCall, Hook, HookContext};

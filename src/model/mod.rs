@@ -2,7 +2,8 @@
 //!
 //! A model is one function: a [`StreamFn`] takes a [`Request`] and gives a stream of [`Delta`]s. It never fails by
 //! itself; a failure is a delta too. The loop's driver grows a [`PartialMessage`] from the deltas, for every
-//! transport in the same way.
+//! transport in the same way. The guide [models](crate::guide::models) has a real one, a recorded one and one behind a
+//! proxy.
 
 pub mod arguments;
 mod channel;

@@ -13,7 +13,8 @@
 //!   where the server repeats it.
 //! * Dropping the stream, or an abort, closes the connection.
 //!
-//! Nothing here retries: an answer that failed is the host's to ask for again.
+//! Nothing here retries: an answer that failed is the host's to ask for again. The guide
+//! [models](crate::guide::models) shows the adapters at work.
 
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod exchange;

@@ -6,7 +6,8 @@
 //!
 //! The protocol itself is free of I/O: [`request_body`] and [`ProxyDecoder`] are the client's half,
 //! [`parse_request`] and [`respond`] the server's. [`ProxyStream`] is the client as a model, over a
-//! [`Transport`](crate::provider::transport::Transport); `examples/proxy_server.rs` serves the other half.
+//! [`Transport`](crate::provider::transport::Transport); `examples/proxy_server.rs` serves the other half, and the guide
+//! [models](crate::guide::models#behind-a-proxy) has both in one page.
 //!
 //! What goes over the wire:
 //!

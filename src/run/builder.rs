@@ -152,25 +152,25 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self
     }
 
-    /// Sets whether calls of a batch run at the same time.
+    /// Sets whether calls of a batch run at the same time: they do ([`ExecutionMode::Parallel`]) unless this is called.
     pub fn tool_execution(mut self, mode: ExecutionMode) -> Self {
         self.parts.tool_execution = mode;
         self
     }
 
-    /// Sets how many steers a drain point delivers.
+    /// Sets how many steers a drain point delivers: one at a time ([`QueueMode::OneAtATime`]) unless this is called.
     pub fn steering_mode(mut self, mode: QueueMode) -> Self {
         self.parts.steering = mode;
         self
     }
 
-    /// Sets how many follow-ups a drain point delivers.
+    /// Sets how many follow-ups a drain point delivers: one at a time ([`QueueMode::OneAtATime`]) unless this is called.
     pub fn follow_up_mode(mut self, mode: QueueMode) -> Self {
         self.parts.follow_ups = mode;
         self
     }
 
-    /// Sets whether requests are repaired.
+    /// Sets whether requests are repaired: they are ([`Repair::On`]) unless this is called.
     pub fn repair(mut self, repair: Repair) -> Self {
         self.parts.repair = repair;
         self
@@ -228,7 +228,9 @@ impl<B: BuilderMessages> RunBuilder<B> {
 /// Hooks. The first one decides the message type: without `custom_messages` before it, it is [`NoCustom`].
 ///
 /// Each closure form takes an async closure, written `async |..| ..` (with `move` where it captures). It is cloned for
-/// each call, so what it captures is `Clone`: shared state goes into an `Arc`.
+/// each call, so what it captures is `Clone`: shared state goes into an `Arc`. A closure that returns a future,
+/// `|..| async move { .. }`, is refused (`implementation of AsyncFnOnce is not general enough`, or `type annotations
+/// needed`). The guide [hooks](crate::guide::hooks) shows each step.
 impl<B: BuilderMessages> RunBuilder<B> {
     /// Adds a hook after those that are there.
     pub fn hook(self, hook: impl Hook<B::M>) -> RunBuilder<B::M> {

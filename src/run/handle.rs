@@ -13,7 +13,8 @@ use crate::message::{AgentMessage, CustomMessage, NoCustom};
 /// Steers, aborts and looks into the queues of a run, from anywhere. Cheap to clone.
 ///
 /// It belongs to its run through all of the run's states: what is queued while the run is idle is delivered by the next
-/// prompt or resume. No method blocks, and none calls foreign code.
+/// prompt or resume. No method blocks, and none calls foreign code. The guide [steering](crate::guide::steering) has
+/// examples.
 pub struct Handle<M = NoCustom>(pub(super) Arc<Hub<M>>);
 
 /// What a run shares with its handles.
@@ -37,17 +38,20 @@ impl<M> Hub<M> {
 impl<M: CustomMessage> Handle<M> {
     /// Queues messages that are put in after the current batch, before the next request.
     ///
-    /// One at a time by default ([`QueueMode`]): of several that wait, each gets a turn. A message that the model does not
-    /// see (`#[message(skip)]`) makes a run go on as well; to only show something to the person, put it into the
-    /// transcript between runs.
+    /// One at a time by default ([`QueueMode::OneAtATime`]): of several that wait, each gets a turn.
     ///
     /// They do not interrupt: calls that were asked for all run. A run that would end goes on for them. The ticket
     /// tells whether they still wait, and takes them back.
+    ///
+    /// A message that the model does not see (`#[message(skip)]`) makes a run go on as well: it costs a request, which
+    /// may end with the model's own last answer. To only show something to the person, put it into the transcript
+    /// between runs.
     pub fn steer(&self, message: impl IntoPrompt<M>) -> Ticket<M> {
         self.queue(QueueKind::Steering, message)
     }
 
-    /// Queues messages that are put in only when the run would otherwise end.
+    /// Queues messages that are put in only when the run would otherwise end: one at a time by default, like
+    /// [steers](Self::steer).
     pub fn follow_up(&self, message: impl IntoPrompt<M>) -> Ticket<M> {
         self.queue(QueueKind::FollowUp, message)
     }

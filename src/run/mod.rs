@@ -42,6 +42,9 @@ use crate::transcript::{Tail, Transcript};
 /// ```
 ///
 /// `M` is the application's own message type; runs without one use [`NoCustom`], and nobody has to write it.
+///
+/// The guide [runs](crate::guide::runs) shows how a struct or a user interface holds one;
+/// [events](crate::guide::events) what it tells.
 #[must_use = "a run does nothing by itself: give it a prompt, and read its events"]
 pub struct Run<S: RunState, M: CustomMessage = NoCustom> {
     config: LoopConfig<M>,

@@ -6,8 +6,8 @@
 //! against the rules that all runs keep, and a [`Trace`] shows them in few lines.
 //!
 //! A [`Scenario`](scenario::Scenario) is all of that as data. With the feature `proptest`, `strategy` makes random ones:
-//! hosts test their own hooks, tools and roles against every interleaving, as this crate tests its scheduler. The guide,
-//! `testing::guide`, shows how.
+//! hosts test their own hooks, tools and roles against every interleaving, as this crate tests its scheduler. The guide
+//! `turnstate::guide::testing` shows how.
 //!
 //! ```
 //! use turnstate::Run;
@@ -24,9 +24,6 @@ mod checker;
 mod clock;
 mod executor;
 mod gate;
-#[cfg(feature = "proptest")]
-#[doc = include_str!("../docs/testing.md")]
-pub mod guide {}
 mod model;
 mod response;
 pub mod scenario;

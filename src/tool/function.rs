@@ -9,8 +9,10 @@ use crate::async_fn::SendAsyncFn2;
 /// A tool from an async closure.
 ///
 /// The argument type gives the schema. The closure returns a `Result`: what is in its `Ok` becomes the result (a text,
-/// content blocks, a JSON value, a [`ToolOutput`]), and `?` works with every error. Write `async |args: Args, cx| ..`. The closure is cloned
-/// for each call, so what it captures is `Clone`; shared state goes into an `Arc`.
+/// content blocks, a JSON value, a [`ToolOutput`]), and `?` works with every error. Write `async |args: Args, cx| ..`
+/// (`async move` where it captures); a closure that returns a future, `|args, cx| async move { .. }`, is refused
+/// (`implementation of AsyncFnOnce is not general enough`). The closure is cloned for each call, so what it captures is
+/// `Clone`; shared state goes into an `Arc`.
 ///
 /// ```
 /// use turnstate::tool::{NoArgs, tool_fn};

@@ -1,7 +1,8 @@
 //! Tools: what the model may call.
 //!
 //! Write a typed tool by implementing [`Tool`], or from an async closure with [`tool_fn`]; one with a raw JSON Schema
-//! with [`AgentTool::raw`]. All become an [`AgentTool`], which is what a run holds.
+//! with [`AgentTool::raw`]. All become an [`AgentTool`], which is what a run holds. The guide
+//! [tools](crate::guide::tools) goes from the first tool to the last.
 
 mod agent_tool;
 mod context;

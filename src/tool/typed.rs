@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::schema::{Coercion, Schema, SchemaError};
 use super::{ExecutionMode, OnAbort, ReplayPolicy, ToolContext, ToolError, ToolOutput};
 
-/// A tool whose arguments are a Rust type.
+/// A tool whose arguments are a Rust type. The guide [tools](crate::guide::tools) shows what it can do.
 ///
 /// ```
 /// use turnstate::tool::{Tool, ToolContext, ToolError, ToolOutput};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Replay;
-use crate::message::{AgentMessage, CustomMessage, Message, NoCustom, SystemMessage};
+use crate::message::{AgentMessage, AssistantMessage, CustomMessage, Message, NoCustom, SystemMessage};
 
 /// Every message of a conversation in order: system, user, assistant, tool result, custom.
 ///
@@ -42,6 +42,18 @@ impl<M> Transcript<M> {
     #[must_use]
     pub fn baseline(&self) -> Self {
         Replay::of(self).system().map(AgentMessage::from).into_iter().collect()
+    }
+
+    /// The latest answer of the model, whatever stands behind it, and whether or not it failed; `None` before the first.
+    #[must_use]
+    pub fn last_answer(&self) -> Option<&Arc<AssistantMessage>> {
+        self.iter().rev().find_map(AgentMessage::as_assistant)
+    }
+
+    /// The text of the latest answer, its blocks one after the other; empty where there is no answer, or none in it.
+    #[must_use]
+    pub fn last_answer_text(&self) -> String {
+        self.last_answer().into_iter().flat_map(|answer| answer.texts()).collect()
     }
 }
 
@@ -167,6 +179,7 @@ copy_on_write!(Messages of Message);
 #[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use super::*;
+    use crate::message::AssistantContent;
     use crate::transcript::samples::{Any, adds, tool};
 
     #[test]
@@ -193,6 +206,20 @@ mod tests {
         assert_eq!(messages.as_ptr(), place);
         let list = messages.into_vec();
         assert_eq!(list.as_ptr(), place);
+    }
+
+    #[test]
+    fn the_last_answer_is_found_behind_what_follows_it() {
+        let mut transcript: Transcript = Transcript::new();
+        transcript.push(AgentMessage::user("Hello?"));
+        assert_eq!((transcript.last_answer(), transcript.last_answer_text()), (None, String::new()));
+        let blocks = ["Good ", "morning."].map(AssistantContent::text);
+        for content in [vec![AssistantContent::text("Hi.")], blocks.into()] {
+            transcript.push(AssistantMessage::new(content));
+        }
+        transcript.push(AgentMessage::user("Thanks."));
+        assert_eq!(transcript.last_answer(), transcript[2].as_assistant());
+        assert_eq!(transcript.last_answer_text(), "Good morning.");
     }
 
     #[test]
