@@ -144,6 +144,8 @@
 //! | `proxy` | | models behind a proxy server, and the server's side of it |
 //! | `openai-compatible` | | a model adapter for servers that speak the OpenAI chat protocol |
 //! | `transport-reqwest` | | HTTP by `reqwest` for the two above |
+//! | `genai` | | a model adapter for every provider that the `genai` crate speaks to; needs a Tokio runtime |
+//! | `rustls` | | TLS for the two above |
 //!
 //! # What it never does
 //!
@@ -161,7 +163,12 @@ pub mod guide;
 pub mod hook;
 pub mod message;
 pub mod model;
-#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "transport-reqwest"))]
+#[cfg(any(
+    feature = "genai",
+    feature = "openai-compatible",
+    feature = "proxy",
+    feature = "transport-reqwest"
+))]
 pub mod provider;
 #[cfg(feature = "proxy")]
 pub mod proxy;

@@ -1,18 +1,16 @@
 //! One request and its answer: what every adapter does in the same way.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use futures_util::future::{Either, FutureExt};
+use futures_util::future::Either;
 use futures_util::stream::{self, StreamExt};
 
 use super::http_error;
 use super::transport::{HttpBody, HttpRequest, Transport, TransportError};
-use super::{Observer, Secrets};
-use crate::abort::{AbortSignal, Aborted};
+use super::{Observer, Secrets, until_aborted};
+use crate::abort::AbortSignal;
 use crate::model::{BoxDeltaStream, Delta, Failure, Model};
 
 /// The most that is read of the body of an error status, in bytes.
@@ -54,8 +52,8 @@ impl Exchange {
                 Err(failure) => Either::Right(stream::iter([Delta::from(failure)])),
             }
         };
-        let deltas = stream::once(opened).flatten().map(move |delta| scrubbed(delta, &secrets));
-        UntilAborted { answer: Some((deltas.boxed(), abort.aborted())), abort }.boxed()
+        let deltas = stream::once(opened).flatten().map(move |delta| secrets.scrub_delta(delta));
+        until_aborted(deltas.boxed(), abort)
     }
 
     /// Sends the request; gives the body of a response that succeeded.
@@ -133,45 +131,6 @@ async fn read_limited(mut body: HttpBody) -> Vec<u8> {
         }
     }
     read
-}
-
-fn scrubbed(mut delta: Delta, secrets: &Secrets) -> Delta {
-    if let Delta::Error(failure) = &mut delta {
-        failure.message = secrets.scrub(std::mem::take(&mut failure.message));
-    }
-    delta
-}
-
-/// Deltas until the signal is raised, or up to the terminal one.
-///
-/// The loop drops the stream of an aborted run by itself. This serves those who read an answer without the loop.
-struct UntilAborted {
-    abort: AbortSignal,
-    /// `None` at the end: nothing then waits for the signal any more.
-    answer: Option<(BoxDeltaStream, Aborted)>,
-}
-
-impl Stream for UntilAborted {
-    type Item = Delta;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delta>> {
-        let this = &mut *self;
-        let Some((deltas, aborted)) = &mut this.answer else { return Poll::Ready(None) };
-        let polled = if this.abort.is_aborted() { Poll::Pending } else { deltas.poll_next_unpin(cx) };
-        // Looked at after the poll too: what comes in together with the abort counts no more.
-        let is_aborted = match polled {
-            Poll::Ready(_) => this.abort.is_aborted(),
-            Poll::Pending => aborted.poll_unpin(cx).is_ready(),
-        };
-        let polled = match is_aborted {
-            true => Poll::Ready(Some(Failure::aborted("the request was aborted").into())),
-            false => polled,
-        };
-        if matches!(&polled, Poll::Ready(delta) if delta.as_ref().is_none_or(Delta::is_terminal)) {
-            this.answer = None;
-        }
-        polled
-    }
 }
 
 impl fmt::Debug for Exchange {

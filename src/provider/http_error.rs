@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::json::excerpt;
+use super::excerpt;
 use super::transport::HttpHeaders;
 use crate::clock::{Clock, SystemClock};
 use crate::message::{Diagnostic, DiagnosticCode, DiagnosticError};

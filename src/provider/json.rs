@@ -1,4 +1,4 @@
-//! Reading JSON that servers send, and showing pieces of what they send.
+//! Reading JSON that servers send.
 
 use serde::de::DeserializeOwned;
 
@@ -56,16 +56,6 @@ fn code_unit(text: &str) -> Option<u16> {
     is_hex.then(|| u16::from_str_radix(digits, 16).ok()).flatten()
 }
 
-/// The beginning of a text, cut on a character border; says how much is left out.
-pub(crate) fn excerpt(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let (shown, left_out) = text.split_at(end);
-    format!("{shown}… ({} more bytes)", left_out.len())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
@@ -88,12 +78,5 @@ mod tests {
         for broken in [r#""\"#, r#""\é"#, r#""\ud8"#, r#""\ud83d"#, "\"\\ud83d\\", "\"\\ud8é"] {
             assert!(read_json::<String>(broken, &mut Halves::default()).is_err(), "{broken}");
         }
-    }
-
-    #[test]
-    fn an_excerpt_is_cut_on_a_character_border_and_says_so() {
-        assert_eq!(excerpt("東京", 6), "東京");
-        assert_eq!(excerpt("東京", 5), "東… (3 more bytes)");
-        assert_eq!(excerpt("東京", 2), "… (6 more bytes)");
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! An adapter is a [`StreamFn`](crate::model::StreamFn). It knows a protocol and nothing of sockets, runtimes or TLS: it
 //! hands a request to a [`Transport`](transport::Transport) and reads the bytes that come back. So one adapter runs on
-//! every runtime, in a thread, in a browser, or against a recording.
+//! every runtime, in a thread, in a browser, or against a recording. The one that stands on the `genai` crate (feature
+//! `genai`) is the exception: it brings every other provider's protocol, and needs a Tokio runtime.
 //!
 //! What all adapters here promise:
 //!
@@ -16,38 +17,58 @@
 //! Nothing here retries: an answer that failed is the host's to ask for again. The guide
 //! [models](crate::guide::models) shows the adapters at work.
 
+#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
+mod excerpt;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod exchange;
+#[cfg(feature = "genai")]
+pub mod genai;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod halves;
-#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod http_error;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod identity;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod json;
-#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod observer;
 #[cfg(feature = "openai-compatible")]
 pub mod openai;
-#[cfg(feature = "openai-compatible")]
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
 pub mod repair;
 #[cfg(feature = "transport-reqwest")]
 mod reqwest;
-#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod secrets;
 pub mod sse;
 pub mod transport;
+#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
+mod until_aborted;
 
+/// The `genai` crate, whose types the adapter [`Genai`] takes. Pinned to one version: see [`genai`](mod@self::genai).
+#[cfg(feature = "genai")]
+pub use ::genai as genai_crate;
+
+#[cfg(feature = "genai")]
+pub use self::genai::Genai;
 #[cfg(feature = "transport-reqwest")]
 pub use self::reqwest::ReqwestTransport;
+#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
+pub(crate) use excerpt::excerpt;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use exchange::{Decoder, Exchange};
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use halves::Halves;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+pub(crate) use identity::identify;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
-pub(crate) use json::{excerpt, read_json};
-#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+pub(crate) use json::read_json;
+#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 pub use observer::Observer;
 #[cfg(feature = "openai-compatible")]
 pub use openai::OpenAiCompatible;
-#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 pub(crate) use secrets::Secrets;
+#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
+pub(crate) use until_aborted::until_aborted;

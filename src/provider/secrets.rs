@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::model::Delta;
+
 /// Shorter texts are no secrets but placeholders, as local servers take them; taking them out would garble words.
 const SHORTEST: usize = 8;
 
@@ -25,6 +27,14 @@ impl Secrets {
             true => text.replace(secret, "…"),
             false => text,
         })
+    }
+
+    /// The delta without the secrets in the text of a failure.
+    pub(crate) fn scrub_delta(&self, mut delta: Delta) -> Delta {
+        if let Delta::Error(failure) = &mut delta {
+            failure.message = self.scrub(std::mem::take(&mut failure.message));
+        }
+        delta
     }
 }
 

@@ -36,8 +36,8 @@ use self::answer::AnswerDecoder;
 use super::repair::{CallIds, Rules, SystemMessages};
 use super::sse::DEFAULT_LIMIT;
 use super::transport::{HttpHeaders, HttpRequest, Transport, without_secrets};
-use super::{Exchange, Observer, Secrets};
-use crate::message::{ClientIdentity, ThinkingLevel, UserAgent};
+use super::{Exchange, Observer, Secrets, identify};
+use crate::message::ThinkingLevel;
 use crate::model::{ApiKey, BoxDeltaStream, Delta, Request, StreamFn};
 use crate::tool::schema::Ordered;
 
@@ -223,26 +223,6 @@ impl OpenAiCompatible {
             http.headers.set(name, value);
         }
         Ok(http)
-    }
-}
-
-/// The headers by which providers know the application.
-fn identify(identity: &ClientIdentity, headers: &mut HttpHeaders) {
-    let name = env!("CARGO_PKG_NAME");
-    let version = identity.version.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
-    headers.set(
-        "User-Agent",
-        match &identity.user_agent {
-            Some(UserAgent::Custom(text)) => text.clone(),
-            Some(UserAgent::Detailed) => {
-                format!("{name}/{version} ({}; {})", std::env::consts::OS, std::env::consts::ARCH)
-            }
-            Some(UserAgent::Short) | None => format!("{name}/{version}"),
-        },
-    );
-    if let Some(Some(attribution)) = &identity.attribution {
-        headers.set("HTTP-Referer", attribution.url.as_str());
-        headers.set("X-Title", attribution.name.as_str());
     }
 }
 
