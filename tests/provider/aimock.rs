@@ -1,18 +1,23 @@
-//! Tool-using runs of several turns against aimock, a mock of providers that nobody here wrote.
+//! Tool-using runs of several turns against aimock, a mock of providers that nobody here wrote: every scenario over each
+//! wire protocol that aimock offers, by each adapter that speaks it.
 //!
 //! `TURNSTATE_AIMOCK` names its program where it is not where `.ci/services install` puts it.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use turnstate::message::{AgentMessage, AssistantContent, AssistantMessage, StopReason, ThinkingLevel};
-use turnstate::model::Model;
-use turnstate::provider::{OpenAiCompatible, ReqwestTransport};
+use turnstate::message::{
+    AgentMessage, AssistantContent, AssistantMessage, StopReason, ThinkingLevel, Usage,
+};
+use turnstate::model::{Delta, Model, StreamFn};
+use turnstate::provider::genai_crate::adapter::AdapterKind;
+use turnstate::provider::{Genai, OpenAiCompatible, ReqwestTransport};
 use turnstate::tool::{AgentTool, tool_fn};
 use turnstate::{AgentEvent, Idle, Run, Transcript};
 
@@ -61,17 +66,74 @@ impl Aimock {
         Some(Self { server, address: address.expect("aimock tells its address"), fixtures: path })
     }
 
-    fn run(&self) -> Run<Idle> {
-        self.run_at(&self.address)
+    fn run(&self, wire: Wire) -> Run<Idle> {
+        self.run_at(&self.address, wire)
     }
 
-    fn run_at(&self, address: &str) -> Run<Idle> {
-        let model = OpenAiCompatible::new(ReqwestTransport::new(), format!("http://{address}/v1"));
-        Run::builder(model)
-            .model(Model::new("aimock", "gpt-4o").with_api("openai-completions"))
+    fn run_at(&self, address: &str, wire: Wire) -> Run<Idle> {
+        Run::builder(wire.adapter(address))
+            .model(Model::new("aimock", "gpt-4o").with_api(wire.api()))
             .system_prompt("You are terse.")
             .tool(weather())
             .build()
+    }
+}
+
+/// A wire protocol, by one of the adapters that speak it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Wire {
+    /// Chat completions, by this crate's own adapter.
+    Own,
+    Chat,
+    Responses,
+    Anthropic,
+    Gemini,
+    Interactions,
+    Bedrock,
+    Ollama,
+}
+
+impl Wire {
+    const ALL: [Self; 8] = [
+        Self::Own,
+        Self::Chat,
+        Self::Responses,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::Interactions,
+        Self::Bedrock,
+        Self::Ollama,
+    ];
+
+    fn adapter(self, address: &str) -> Arc<dyn StreamFn> {
+        let genai = |path: &str, kind| -> Arc<dyn StreamFn> {
+            let model = Genai::new().with_base_url(format!("http://{address}{path}")).with_adapter(kind);
+            Arc::new(model.with_api_key("sk-aimock-12345"))
+        };
+        match self {
+            Self::Own => {
+                Arc::new(OpenAiCompatible::new(ReqwestTransport::new(), format!("http://{address}/v1")))
+            }
+            Self::Chat => genai("/v1", AdapterKind::OpenAI),
+            Self::Responses => genai("/v1", AdapterKind::OpenAIResp),
+            Self::Anthropic => genai("/v1", AdapterKind::Anthropic),
+            Self::Gemini => genai("/v1beta", AdapterKind::Gemini),
+            Self::Interactions => genai("/v1beta", AdapterKind::GeminiIx),
+            Self::Bedrock => genai("", AdapterKind::BedrockApi),
+            Self::Ollama => genai("", AdapterKind::Ollama),
+        }
+    }
+
+    fn api(self) -> &'static str {
+        match self {
+            Self::Own | Self::Chat => "openai-completions",
+            Self::Responses => "openai-responses",
+            Self::Anthropic => "anthropic-messages",
+            Self::Gemini => "google-generative-ai",
+            Self::Interactions => "gemini_ix",
+            Self::Bedrock => "bedrock-converse-stream",
+            Self::Ollama => "ollama",
+        }
     }
 }
 
@@ -109,36 +171,84 @@ fn result_texts(transcript: &Transcript) -> Vec<String> {
     results.collect()
 }
 
+/// What aimock itself bends, so that the answer cannot be what the fixture says.
+#[derive(Debug, Clone, Copy)]
+enum Excuse {
+    /// It tells no tokens, or 0.
+    NoTokens,
+    /// It, or its protocol, gives the answer no id.
+    NoId,
+    /// It says of no answer with calls that it was cut at its length.
+    NoLength,
+    /// It leaves reasoning out.
+    NoReasoning,
+    /// It cuts between the halves of a surrogate pair, which genai does not read.
+    CutCharacters,
+}
+
+impl Wire {
+    fn is_excused(self, excuse: Excuse) -> bool {
+        match excuse {
+            Excuse::NoTokens => self == Self::Ollama,
+            Excuse::NoId => matches!(self, Self::Gemini | Self::Bedrock | Self::Ollama),
+            Excuse::NoReasoning => self == Self::Interactions,
+            Excuse::NoLength => matches!(self, Self::Interactions | Self::Ollama),
+            Excuse::CutCharacters => self != Self::Own,
+        }
+    }
+}
+
 #[test]
 fn two_parallel_calls_with_arguments_split_anywhere_run_and_are_answered() {
     // One character in each fragment: every escape is split.
-    let fixtures = json!([
-        {"match": {"userMessage": "weather", "hasToolResult": false}, "chunkSize": 1, "response": {
-            "content": "Looking 🙂.",
+    let calls = |prompt: &str, text: &str, escapes: &str| {
+        json!({"match": {"userMessage": prompt, "hasToolResult": false}, "chunkSize": 1, "response": {
+            "content": text,
+            "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
             "toolCalls": [
-                {"id": "call_1", "name": "get_weather", "arguments": "{\"city\":\"Z\\u00fcrich \\\"\\\\ \\ud83d\\ude42\",\"days\":3}"},
-                {"id": "call_2", "name": "get_weather", "arguments": "{\"days\":1,\"city\":\"東京\"}"}]}},
+                {"id": "call_1", "name": "get_weather", "arguments": format!("{{\"city\":\"Z{escapes}\",\"days\":3}}")},
+                {"id": "call_2", "name": "get_weather", "arguments": "{\"days\":1,\"city\":\"東京\"}"}]}})
+    };
+    let fixtures = json!([
+        calls("the weather", "Looking 🙂.", r#"\u00fcrich \"\\ \ud83d\ude42"#),
+        calls("this weather", "Looking ü.", r#"\u00fcrich \"\\ \u20ac"#),
         {"match": {"userMessage": "weather", "hasToolResult": true}, "chunkSize": 2, "response": {"content": "It rains."}},
     ]);
     let Some(aimock) = Aimock::start("two_parallel_calls", fixtures) else { return };
-    block_on(async {
-        let run = aimock.run().prompt("What is the weather?").finish().await;
-        let transcript = run.transcript();
-        assert_eq!(
-            roles(transcript),
-            ["system", "user", "assistant", "toolResult", "toolResult", "assistant"]
-        );
-        assert_eq!(result_texts(transcript), ["3 days of rain in Zürich \"\\ 🙂", "1 days of rain in 東京"]);
-        let answers = answers(transcript);
-        assert_eq!(answers[0].texts().collect::<String>(), "Looking 🙂.");
-        assert_eq!(answers[0].stop_reason, StopReason::ToolUse);
-        assert_eq!(answers[1].texts().collect::<String>(), "It rains.");
-        assert_eq!(answers[1].stop_reason, StopReason::Stop);
-        assert!(answers.iter().all(|answer| answer.usage.total_tokens > 0 && answer.response_id.is_some()));
-        // The conversation goes on from there.
-        let run = run.prompt("And the weather tomorrow?").finish().await;
-        assert_eq!(run.transcript().len(), 11);
-    });
+    for wire in Wire::ALL {
+        block_on(async {
+            let (which, text, end) = match wire.is_excused(Excuse::CutCharacters) {
+                false => ("the weather", "Looking 🙂.", '🙂'),
+                true => ("this weather", "Looking ü.", '€'),
+            };
+            let run = aimock.run(wire).prompt(format!("What is {which}?")).finish().await;
+            assert_eq!(run.state().error(), None, "{wire:?}");
+            let transcript = run.transcript();
+            assert_eq!(
+                roles(transcript),
+                ["system", "user", "assistant", "toolResult", "toolResult", "assistant"],
+                "{wire:?}"
+            );
+            let first = format!("3 days of rain in Zürich \"\\ {end}");
+            assert_eq!(result_texts(transcript), [&first, "1 days of rain in 東京"], "{wire:?}");
+            let answers = answers(transcript);
+            assert_eq!(answers[0].texts().collect::<String>(), text, "{wire:?}");
+            assert_eq!(answers[0].stop_reason, StopReason::ToolUse, "{wire:?}");
+            assert_eq!(answers[1].texts().collect::<String>(), "It rains.", "{wire:?}");
+            assert_eq!(answers[1].stop_reason, StopReason::Stop, "{wire:?}");
+            let tokens = match wire.is_excused(Excuse::NoTokens) {
+                false => Usage::new(11, 7),
+                true => Usage::default(),
+            };
+            assert_eq!(answers[0].usage, tokens, "{wire:?}");
+            for answer in answers {
+                assert_eq!(answer.response_id.is_none(), wire.is_excused(Excuse::NoId), "{wire:?}");
+            }
+            // The conversation goes on from there.
+            let run = run.prompt(format!("And {which} tomorrow?")).finish().await;
+            assert_eq!(run.transcript().len(), 11, "{wire:?} {:?}", run.state().error());
+        });
+    }
 }
 
 #[test]
@@ -146,17 +256,23 @@ fn reasoning_becomes_thinking() {
     let fixtures = json!([{"match": {"userMessage": "think"}, "chunkSize": 3,
         "response": {"reasoning": "Let me think.", "content": "42"}}]);
     let Some(aimock) = Aimock::start("reasoning", fixtures) else { return };
-    block_on(async {
-        let mut run = aimock.run();
-        run.set_thinking_level(ThinkingLevel::High);
-        let run = run.prompt("think").finish().await;
-        let answer = answers(run.transcript())[0].clone();
-        let [AssistantContent::Thinking(thinking), AssistantContent::Text(text)] = &answer.content[..] else {
-            panic!("{answer:?}")
-        };
-        assert_eq!((thinking.thinking.as_str(), text.text.as_str()), ("Let me think.", "42"));
-        assert_eq!(answer.provider_thinking_level.as_deref(), Some("high"));
-    });
+    for wire in Wire::ALL.into_iter().filter(|wire| !wire.is_excused(Excuse::NoReasoning)) {
+        block_on(async {
+            let mut run = aimock.run(wire);
+            run.set_thinking_level(ThinkingLevel::High);
+            let run = run.prompt("think").finish().await;
+            let answer = answers(run.transcript())[0].clone();
+            let [AssistantContent::Thinking(thinking), AssistantContent::Text(text)] = &answer.content[..]
+            else {
+                panic!("{wire:?} {answer:?}")
+            };
+            assert_eq!((thinking.thinking.as_str(), text.text.as_str()), ("Let me think.", "42"), "{wire:?}");
+            assert_eq!(answer.provider_thinking_level.as_deref(), Some("high"), "{wire:?}");
+            // It goes back as its protocol wants it.
+            let run = run.prompt("think again").finish().await;
+            assert_eq!(run.state().error(), None, "{wire:?}");
+        });
+    }
 }
 
 #[test]
@@ -167,14 +283,16 @@ fn the_calls_of_an_answer_that_was_cut_do_not_run() {
         {"match": {"userMessage": "long", "hasToolResult": true}, "response": {"content": "Shorter."}},
     ]);
     let Some(aimock) = Aimock::start("length", fixtures) else { return };
-    block_on(async {
-        let run = aimock.run().prompt("long").finish().await;
-        let transcript = run.transcript();
-        assert_eq!(answers(transcript)[0].stop_reason, StopReason::Length);
-        let results = result_texts(transcript);
-        assert!(results.len() == 1 && !results[0].contains("rain"), "{results:?}");
-        assert_eq!(answers(transcript)[1].texts().collect::<String>(), "Shorter.");
-    });
+    for wire in Wire::ALL.into_iter().filter(|wire| !wire.is_excused(Excuse::NoLength)) {
+        block_on(async {
+            let run = aimock.run(wire).prompt("long").finish().await;
+            let transcript = run.transcript();
+            assert_eq!(answers(transcript)[0].stop_reason, StopReason::Length, "{wire:?}");
+            let results = result_texts(transcript);
+            assert!(results.len() == 1 && !results[0].contains("rain"), "{wire:?} {results:?}");
+            assert_eq!(answers(transcript)[1].texts().collect::<String>(), "Shorter.", "{wire:?}");
+        });
+    }
 }
 
 #[test]
@@ -185,37 +303,41 @@ fn an_error_status_and_an_unmatched_request_end_the_run_with_the_servers_words()
         {"match": {"userMessage": "broken"}, "response": {"status": 500, "error": {"message": "boom"}}},
     ]);
     let Some(aimock) = Aimock::start("errors", fixtures) else { return };
-    block_on(async {
-        for (prompt, text) in [
-            (
-                "fast",
-                "the provider answered 429 Too Many Requests: Rate limit reached (it asks to wait 7 s before the next request)",
-            ),
-            ("broken", "the provider answered 500 Internal Server Error: boom"),
-            ("unmatched", "the provider answered 404 Not Found: No fixture matched"),
-        ] {
-            let run = aimock.run().prompt(prompt).finish().await;
-            assert_eq!(run.state().error(), Some(text));
-            assert_eq!(roles(run.transcript()), ["system", "user", "assistant"]);
-        }
-    });
+    for wire in Wire::ALL {
+        block_on(async {
+            for (prompt, text) in [
+                (
+                    "fast",
+                    "the provider answered 429 Too Many Requests: Rate limit reached (it asks to wait 7 s before the next request)",
+                ),
+                ("broken", "the provider answered 500 Internal Server Error: boom"),
+                ("unmatched", "the provider answered 404 Not Found: No fixture matched"),
+            ] {
+                let run = aimock.run(wire).prompt(prompt).finish().await;
+                assert_eq!(run.state().error(), Some(text), "{wire:?}");
+                assert_eq!(roles(run.transcript()), ["system", "user", "assistant"], "{wire:?}");
+            }
+        });
+    }
 }
 
 #[test]
 fn a_server_that_breaks_off_leaves_what_was_there_and_a_run_that_can_be_resumed() {
     let text = "word ".repeat(100);
-    let fixtures = json!([{"match": {"userMessage": "break"}, "truncateAfterChunks": 5, "latency": 20, "response": {"content": text}}]);
+    let fixtures = json!([{"match": {"userMessage": "break"}, "truncateAfterChunks": 9, "latency": 20, "response": {"content": text}}]);
     let Some(aimock) = Aimock::start("break", fixtures) else { return };
-    block_on(async {
-        let run = aimock.run().prompt("break").finish().await;
-        let answer = answers(run.transcript())[0].clone();
-        assert_eq!(answer.stop_reason, StopReason::Error);
-        assert!(text.starts_with(&answer.texts().collect::<String>()), "{answer:?}");
-        assert!(answer.texts().collect::<String>().starts_with("word"), "{answer:?}");
-        assert!(answer.error_message.is_some());
-        let run = run.resume().map_err(|_| "refused").unwrap().finish().await;
-        assert_eq!(roles(run.transcript()), ["system", "user", "assistant", "assistant"]);
-    });
+    for wire in Wire::ALL {
+        block_on(async {
+            let run = aimock.run(wire).prompt("break").finish().await;
+            let answer = answers(run.transcript())[0].clone();
+            assert_eq!(answer.stop_reason, StopReason::Error, "{wire:?}");
+            let said = answer.texts().collect::<String>();
+            assert!(said.starts_with("word") && text.starts_with(&said), "{wire:?} {answer:?}");
+            assert!(answer.error_message.is_some(), "{wire:?}");
+            let run = run.resume().map_err(|_| "refused").unwrap().finish().await;
+            assert_eq!(roles(run.transcript()), ["system", "user", "assistant", "assistant"], "{wire:?}");
+        });
+    }
 }
 
 /// Passes one connection on to the server; tells when the client closes it.
@@ -244,26 +366,28 @@ fn an_abort_in_mid_stream_closes_the_connection() {
         {"match": {"userMessage": "again"}, "response": {"content": "Here."}},
     ]);
     let Some(aimock) = Aimock::start("abort", fixtures) else { return };
-    block_on(async {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let relayed = tokio::spawn(relay(listener, aimock.address.clone()));
-        let mut run = aimock.run_at(&address).prompt("slow");
-        let mut updates = 0;
-        while let Some(event) = run.next().await {
-            if matches!(event, AgentEvent::MessageUpdate { .. }) {
-                updates += 1;
-                if updates == 6 {
-                    run.abort();
+    for wire in Wire::ALL {
+        block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap().to_string();
+            let relayed = tokio::spawn(relay(listener, aimock.address.clone()));
+            let mut run = aimock.run_at(&address, wire).prompt("slow");
+            let mut pieces = 0;
+            while let Some(event) = run.next().await {
+                if matches!(event, AgentEvent::MessageUpdate { delta: Delta::Text { .. } }) {
+                    pieces += 1;
+                    if pieces == 4 {
+                        run.abort();
+                    }
                 }
             }
-        }
-        assert!(relayed.await.unwrap(), "the client closed the connection, not the server");
-        let run = run.finish().await;
-        let answer = answers(run.transcript())[0].clone();
-        assert_eq!(answer.stop_reason, StopReason::Aborted);
-        assert!(answer.texts().collect::<String>().starts_with("word "));
-    });
+            assert!(relayed.await.unwrap(), "the client closed the connection, not the server: {wire:?}");
+            let run = run.finish().await;
+            let answer = answers(run.transcript())[0].clone();
+            assert_eq!(answer.stop_reason, StopReason::Aborted, "{wire:?}");
+            assert!(answer.texts().collect::<String>().starts_with("word "), "{wire:?}");
+        });
+    }
 }
 
 #[test]

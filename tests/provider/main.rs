@@ -5,6 +5,7 @@
 mod aimock;
 mod blocking;
 mod faults;
+mod genai;
 mod openai;
 mod proxy_requests;
 mod proxy_server;

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use turnstate::message::{AgentMessage, NoCustom, StopReason};
-use turnstate::model::{Delta, Model, RequestOptions};
-use turnstate::provider::{OpenAiCompatible, ReqwestTransport};
+use turnstate::model::{Delta, Model, RequestOptions, StreamFn};
+use turnstate::provider::genai_crate::adapter::AdapterKind;
+use turnstate::provider::{Genai, OpenAiCompatible, ReqwestTransport};
 use turnstate::tool::tool_fn;
 use turnstate::{AgentEvent, Idle, Run, Transcript};
 
@@ -47,11 +48,17 @@ impl Server {
         Some(Self { process, url: url.expect("the server tells its address") })
     }
 
-    fn run(&self) -> Run<Idle> {
-        let server = OpenAiCompatible::new(ReqwestTransport::new(), format!("{}/v1", self.url));
+    /// The server by each adapter that speaks its protocol.
+    fn adapters(&self) -> [Arc<dyn StreamFn>; 2] {
+        let url = format!("{}/v1", self.url);
+        let genai = Genai::new().with_base_url(&url).with_adapter(AdapterKind::OpenAI);
+        [Arc::new(OpenAiCompatible::new(ReqwestTransport::new(), url)), Arc::new(genai)]
+    }
+
+    fn run(&self, adapter: Arc<dyn StreamFn>) -> Run<Idle> {
         let options: RequestOptions =
             serde_json::from_value(json!({"temperature": 0.0, "maxTokens": 200})).unwrap();
-        Run::builder(server)
+        Run::builder(adapter)
             .model(Model::new("local", "smollm2"))
             .system_prompt("You are a helpful assistant.")
             .options(options)
@@ -94,8 +101,11 @@ fn a_real_model_calls_a_tool_answers_and_is_aborted() {
     let Some(server) = Server::start() else { return };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(async {
-        let run = tokio::time::timeout(Duration::from_secs(240), use_a_tool(server.run())).await.unwrap();
-        tokio::time::timeout(Duration::from_secs(240), abort(run)).await.unwrap();
+        for adapter in server.adapters() {
+            let run = server.run(adapter);
+            let run = tokio::time::timeout(Duration::from_secs(240), use_a_tool(run)).await.unwrap();
+            tokio::time::timeout(Duration::from_secs(240), abort(run)).await.unwrap();
+        }
     });
 }
 

@@ -84,7 +84,7 @@ impl Assembly {
         match note {
             Note::Begun => {}
             Note::Head { id, model } => {
-                self.know(Metadata { response_id: id, response_model: model, ..Metadata::default() })
+                self.know(Metadata { response_id: id, response_model: model, ..Metadata::default() });
             }
             Note::Border => self.close(),
             Note::Redacted(payload) => {
@@ -98,6 +98,9 @@ impl Assembly {
                 self.close();
             }
             Note::Refused(reason) => self.refusal = Some(reason),
+            Note::Unreadable(why) => {
+                self.fail(Failure::new(format!("the provider sent an event that cannot be read ({why})")));
+            }
         }
     }
 

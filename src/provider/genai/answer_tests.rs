@@ -490,6 +490,7 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
         word().prop_map(|text| Note::Redacted(text.to_owned())),
         word().prop_map(|text| Note::Signature(text.to_owned())),
         word().prop_map(|text| Note::Refused(text.to_owned())),
+        word().prop_map(|text| Note::Unreadable(text.to_owned())),
     ];
     let reason =
         prop::option::of(prop::sample::select(vec!["stop", "length", "tool_calls", "SAFETY", "huh"]));

@@ -28,6 +28,8 @@ pub(super) enum Note {
     Signature(String),
     /// The provider refused the prompt, for this reason.
     Refused(String),
+    /// genai passes over a frame that it cannot read, and with it over a piece of the answer.
+    Unreadable(String),
 }
 
 /// Listens to the frames of one answer, and passes them on to those who want them too.
@@ -72,6 +74,9 @@ impl Notes {
                 self.searched = HEAD_FRAMES;
                 self.new.push(head);
             }
+        }
+        if matches!(protocol, Protocol::Responses | Protocol::Interactions) {
+            self.new.extend(unreadable(data));
         }
         match protocol {
             Protocol::Anthropic => self.new.extend(border(event, data)),
@@ -127,6 +132,16 @@ fn reasoning_item(data: &str) -> Option<Note> {
 fn refusal(data: &str) -> Option<Note> {
     let frame: Value = serde_json::from_str(data).ok()?;
     Some(Note::Refused(frame["promptFeedback"]["blockReason"].as_str()?.to_owned()))
+}
+
+/// Half of a surrogate pair is what servers send that JSON in Rust cannot hold. Arguments come once more, whole.
+fn unreadable(data: &str) -> Option<Note> {
+    let may_have_half = data.contains("\\ud") || data.contains("\\uD");
+    if !may_have_half || data.contains("response.function_call_arguments.delta") {
+        return None;
+    }
+    let error = serde_json::from_str::<Value>(data).err()?;
+    Some(Note::Unreadable(error.to_string()))
 }
 
 impl ChatFrameSink for Frames {
@@ -223,6 +238,11 @@ mod tests {
             ),
             [Note::Begun, Note::Signature("abc".to_owned()), Note::Border, Note::Border]
         );
+        let mut unreadable = Notes::default();
+        for data in [r#"{"delta":"\ud83d"}"#, r#"{"delta":"\ud83d\ude42"}"#] {
+            unreadable.read(Protocol::Responses, None, data);
+        }
+        assert!(matches!(&unreadable.new[..], [Note::Begun, Note::Unreadable(_)]), "{:?}", unreadable.new);
         assert_eq!(
             notes(Protocol::Gemini, &[("", json!({"promptFeedback": {"blockReason": "SAFETY"}}))]),
             [Note::Begun, Note::Refused("SAFETY".to_owned())]

@@ -18,6 +18,7 @@
 //!   gives, unless it was cut at its length. A reason that nobody knows is an error that names it.
 //! * A server that answers in one piece although a stream was asked for is read too.
 //! * Tokens that the provider read from its cache are counted apart from the others.
+//!   [`Usage::cost`](crate::message::Usage) stays 0: prices are the host's.
 //!
 //! What is lost: further choices of one answer, log probabilities, audio, and the signed reasoning details of
 //! OpenRouter.
