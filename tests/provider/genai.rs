@@ -347,7 +347,7 @@ fn the_key_headers_and_fields_of_the_request_go_over_those_of_the_adapter() {
     block_on(async {
         let server = Server::new("500 No", "").await;
         let model = Genai::new()
-            .with_base_url(server.url())
+            .with_base_url(format!("{}?api-version=1", server.url()))
             .with_adapter(AdapterKind::OpenAI)
             .with_api_key("sk-of-adapter")
             .with_header("X-One", "adapter")
@@ -362,7 +362,7 @@ fn the_key_headers_and_fields_of_the_request_go_over_those_of_the_adapter() {
         options.identity = Some(turnstate::message::ClientIdentity::this_crate());
         request.options = Arc::new(options);
         let (_, got) = ask(server, model, request).await;
-        assert_eq!(got.path, "/v1/chat/completions");
+        assert_eq!(got.path, "/v1/chat/completions?api-version=1");
         assert_eq!(got.headers.get("authorization"), Some("Bearer sk-of-request"));
         assert_eq!((got.headers.get("x-one"), got.headers.get("x-two")), (Some("request"), Some("adapter")));
         assert!(got.headers.get("user-agent").unwrap().starts_with("turnstate/"));

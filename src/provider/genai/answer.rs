@@ -29,6 +29,8 @@ pub(super) struct Assembly {
     calls: Vec<Call>,
     /// Gemini's signatures come before the part that they belong to.
     waiting_signatures: VecDeque<String>,
+    /// Whether a signature came while the answer streamed.
+    was_signed: bool,
     refusal: Option<String>,
 }
 
@@ -58,6 +60,7 @@ impl Assembly {
             open: None,
             calls: Vec::new(),
             waiting_signatures: VecDeque::new(),
+            was_signed: false,
             refusal: None,
         }
     }
@@ -233,6 +236,7 @@ impl Assembly {
         if let Some(open) = &mut self.open {
             open.signature.push_str(signature);
         }
+        self.was_signed = true;
     }
 
     fn call(&mut self, piece: chat::ToolCall) {
@@ -278,7 +282,15 @@ impl Assembly {
 
     fn end(&mut self, mut end: StreamEnd) {
         self.begin();
-        self.settle_calls(end.captured_content.take());
+        let content = end.captured_content.take().unwrap_or_default();
+        // Some servers tell of the encrypted reasoning only in the whole response at the end.
+        if self.protocol == Protocol::Responses && !self.was_signed {
+            for signature in content.thought_signatures() {
+                self.close();
+                self.sign_thinking(signature);
+            }
+        }
+        self.settle_calls(content);
         if let (Some(open), Some(signature)) = (&mut self.open, self.waiting_signatures.pop_back()) {
             open.signature = signature;
         }
@@ -308,10 +320,10 @@ impl Assembly {
     }
 
     /// Brings the calls to what genai has of them at the end: some it never told of, and some it tells better now.
-    fn settle_calls(&mut self, content: Option<chat::MessageContent>) {
+    fn settle_calls(&mut self, content: chat::MessageContent) {
         let told = self.calls.len();
         let mut settled = vec![false; told];
-        for whole in content.map(chat::MessageContent::into_tool_calls).unwrap_or_default() {
+        for whole in content.into_tool_calls() {
             let known = self.calls.iter().zip(&settled).position(|(call, done)| !done && call.is(&whole));
             match known {
                 Some(at) => {

@@ -434,22 +434,35 @@ fn tokens_of_the_cache_are_counted_apart() {
 }
 
 #[test]
-fn only_calls_are_taken_from_what_genai_gathered() {
-    let parts = vec![
-        ContentPart::ThoughtSignature("s".to_owned()),
-        ContentPart::ReasoningContent("a".to_owned()),
-        ContentPart::Text("x".to_owned()),
-    ];
-    let mut assembly = Assembly::new(Protocol::Anthropic, Some("high"));
-    assembly.event(event(TextStep("x")).unwrap());
-    assembly.event(ChatStreamEvent::End(StreamEnd {
-        captured_content: Some(MessageContent::from_parts(parts)),
-        ..StreamEnd::default()
-    }));
-    let deltas: Vec<Delta> = std::iter::from_fn(|| assembly.next_delta()).collect();
-    let message = message_of(&deltas);
-    assert_eq!(message.content, [AssistantContent::text("x")]);
-    assert_eq!(message.provider_thinking_level.as_deref(), Some("high"));
+fn what_genai_gathered_adds_only_what_did_not_stream() {
+    let parts = || {
+        vec![
+            ContentPart::ThoughtSignature("s".to_owned()),
+            ContentPart::ReasoningContent("a".to_owned()),
+            ContentPart::Text("x".to_owned()),
+        ]
+    };
+    let text = AssistantContent::text("x");
+    for (protocol, signs, expected) in [
+        (Protocol::Anthropic, false, vec![text.clone()]),
+        (Protocol::Responses, true, vec![text.clone(), thinking("", Some("e"))]),
+        (Protocol::Responses, false, vec![text, thinking("", Some("s"))]),
+    ] {
+        let mut assembly = Assembly::new(protocol, Some("high"));
+        assembly.event(event(TextStep("x")).unwrap());
+        if signs {
+            assembly.note(Note::Signature("e".to_owned()));
+        }
+        assembly.event(ChatStreamEvent::End(StreamEnd {
+            captured_content: Some(MessageContent::from_parts(parts())),
+            captured_stop_reason: Some("stop".to_owned().into()),
+            ..StreamEnd::default()
+        }));
+        let deltas: Vec<Delta> = std::iter::from_fn(|| assembly.next_delta()).collect();
+        let message = message_of(&deltas);
+        assert_eq!(message.content, expected, "{protocol:?}");
+        assert_eq!(message.provider_thinking_level.as_deref(), Some("high"));
+    }
 }
 
 fn protocols() -> impl Strategy<Value = Protocol> {

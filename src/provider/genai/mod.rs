@@ -194,8 +194,12 @@ impl Genai {
     /// depends on the protocol: `chat/completions`, `responses`, `messages`, `models/…`, `api/chat`.
     #[must_use]
     pub fn with_base_url(self, base_url: impl AsRef<str>) -> Self {
+        let (path, query) = match base_url.as_ref().split_once('?') {
+            Some((path, query)) => (path, format!("?{query}")),
+            None => (base_url.as_ref(), String::new()),
+        };
         // genai joins paths to it: without the slash the last segment would be lost.
-        let base_url = format!("{}/", base_url.as_ref().trim_end_matches('/'));
+        let base_url = format!("{}/{query}", path.trim_end_matches('/'));
         self.set(|settings| settings.base_url = Some(base_url.into()))
     }
 
@@ -315,7 +319,9 @@ impl Genai {
         let frames = Arc::new(Frames::new(protocol, observer.clone(), host_sink));
         let options = options::chat_options(&request, settings, &target, protocol, frames.clone());
         let mut chat = request::chat_request(&request, &self.shape(protocol, target.model.adapter_kind));
-        if protocol == Protocol::Anthropic && options.cache_control.is_none() {
+        // Others that speak Anthropic's protocol may not know the marks.
+        let is_claude = matches!(target.model.adapter_kind, AdapterKind::Anthropic | AdapterKind::Vertex);
+        if protocol == Protocol::Anthropic && is_claude && options.cache_control.is_none() {
             request::mark_cache(&mut chat, request.options.cache_retention);
         }
         let effort = request.thinking_level.and(options.reasoning_effort.as_ref());
