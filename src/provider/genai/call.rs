@@ -4,9 +4,8 @@ use genai::chat;
 use serde_json::Value;
 
 use crate::message::ToolCall;
-use crate::model::Delta;
-use crate::model::ToolCallHead;
 use crate::model::arguments::parse_arguments;
+use crate::model::{Delta, ToolCallHead};
 
 /// A call as far as it is known.
 ///

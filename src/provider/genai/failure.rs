@@ -81,9 +81,13 @@ fn error_status(error: &genai::Error) -> Option<Wrong> {
 }
 
 fn connection(error: &(dyn Error + 'static), has_begun: bool) -> String {
-    let words = WithoutUrl(error);
+    let words = WithoutUrl(error).to_string();
     match has_begun {
         true => format!("the connection to {WHO} broke: {words}"),
+        // Without TLS the HTTP client knows no `https`, and says no more than this.
+        false if words.ends_with("scheme is not http") => {
+            format!("{WHO} cannot be reached: {words} (`https` needs the feature `rustls`)")
+        }
         false => format!("{WHO} cannot be reached: {words}"),
     }
 }
@@ -155,6 +159,8 @@ mod tests {
         assert_eq!(text, format!("the provider cannot be reached: {words}"));
         let text = said(&error(Box::new(Client)), Protocol::OpenAi, true);
         assert_eq!(text, format!("the connection to the provider broke: {words}"));
+        let text = said(&error("invalid URL, scheme is not http".into()), Protocol::OpenAi, false);
+        assert!(text.ends_with("scheme is not http (`https` needs the feature `rustls`)"), "{text}");
     }
 
     #[test]

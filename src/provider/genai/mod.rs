@@ -53,8 +53,8 @@
 //!   [`CacheRetention::None`](crate::model::CacheRetention::None).
 //! * Sampling parameters that genai has an option for (`top_p`, `seed`, `stop`) go to each provider by its own name;
 //!   others become fields of the body, which is where Gemini (`generationConfig`) and Ollama (`options`) do not look.
-//! * The model's id is sent as it is. genai alone reads an ending as `-medium` as a wish for effort; use the thinking
-//!   level.
+//! * The model's id is sent without its namespace. genai alone reads an ending as `-medium` as a wish for effort; here
+//!   it stays part of the name where OpenAI's protocols are spoken, so say the effort by the thinking level.
 //!
 //! # What is lost
 //!
@@ -71,6 +71,7 @@
 //!   `reasoning_details` of OpenRouter; encrypted reasoning where no thinking level was asked for.
 //! * That Responses were cut by a content filter: they count as cut at their length.
 //! * The name of a field of reasoning text; further choices, log probabilities, audio, images that a model makes.
+//! * Time, for very long arguments: genai copies all of them with each piece.
 //! * A field cannot be taken out of the body, and is merged into it at the top only.
 
 mod answer;
