@@ -77,6 +77,54 @@ fn blocks_come_in_the_order_in_which_they_begin() {
 }
 
 #[test]
+fn reasoning_details_are_blocks_and_go_back_as_they_came() {
+    let detail = |fields: Value| json!({ "reasoning": "a", "reasoning_details": [fields] });
+    let body = completion(
+        &[
+            detail(
+                json!({"type": "reasoning.text", "text": "a", "index": 0, "format": "f", "signature": null}),
+            ),
+            detail(json!({"type": "reasoning.text", "text": "b", "index": 0, "format": "f"})),
+            json!({"reasoning_details": [{"type": "reasoning.text", "index": 0, "signature": "sig"}]}),
+            json!({"reasoning_details": [{"type": "reasoning.summary", "summary": "s", "index": 1}]}),
+            json!({"content": "x"}),
+            json!({"reasoning_details": [{"type": "reasoning.encrypted", "data": "xyz", "id": "c", "index": 2}]}),
+            json!({"reasoning_details": "odd"}),
+            json!({"reasoning_details": [7, {"no": "type"}]}),
+        ],
+        "stop",
+    );
+    let message = answer(body);
+    let texts: Vec<_> = message
+        .content
+        .iter()
+        .map(|block| match block {
+            AssistantContent::Thinking(thinking) => thinking.thinking.as_str(),
+            AssistantContent::Text(text) => text.text.as_str(),
+            _ => panic!("{message:?}"),
+        })
+        .collect();
+    assert_eq!(texts, ["ab", "s", "x", ""]);
+    let mut message = serde_json::to_value(message).unwrap();
+    for (name, value) in [("model", "m1"), ("provider", "p-m1"), ("api", "a")] {
+        message[name] = value.into();
+    }
+    let messages: Messages = serde_json::from_value(json!([message])).unwrap();
+    let fake = Fake::ok(completion(&[], "stop"));
+    let server = OpenAiCompatible::new(fake.clone(), "http://server/v1");
+    drop(collect(server.stream(Request::new(model(), messages))));
+    let sent: Value = serde_json::from_slice(&fake.request().body).unwrap();
+    assert_eq!(
+        sent["messages"],
+        json!([{"role": "assistant", "content": "x", "reasoning_details": [
+            {"type": "reasoning.text", "text": "ab", "index": 0, "format": "f", "signature": "sig"},
+            {"type": "reasoning.summary", "summary": "s", "index": 1},
+            {"type": "reasoning.encrypted", "data": "xyz", "id": "c", "index": 2},
+        ]}])
+    );
+}
+
+#[test]
 fn why_an_answer_ended_is_decided_by_its_calls_and_its_length() {
     let text = json!({"content": "x"});
     let one_call = call_piece(json!({"index": 0, "id": "c", "function": {"name": "t", "arguments": "{}"}}));

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::chunk::{CallPiece, Chunk, Piece, WireUsage};
+use super::detail::Detail;
 use super::request::REASONING_FIELDS;
 use crate::message::{StopReason, Usage};
 use crate::model::{Delta, Done, Failure, Metadata};
@@ -49,7 +50,16 @@ enum Source {
 /// The text or thinking block that is growing.
 enum Open {
     Text(u32),
-    Thinking(u32, &'static str),
+    Thinking(u32, Mark),
+}
+
+/// Where thinking came from, and is given back in.
+#[derive(PartialEq)]
+enum Mark {
+    /// The field of this name.
+    Field(&'static str),
+    /// A detail: it alone is what the provider takes back, with its signature.
+    Detail(Detail),
 }
 
 /// A tool call; several may grow at once.
@@ -188,23 +198,30 @@ impl AnswerDecoder {
     }
 
     fn piece(&mut self, piece: Piece) {
-        let Piece { content, refusal, reasoning_content, reasoning, reasoning_text, tool_calls } = piece;
-        // Some servers send the same reasoning in two fields: the first counts.
+        let Piece { content, refusal, reasoning_content, reasoning, reasoning_text, .. } = piece;
+        let details = Detail::all_in(piece.reasoning_details);
+        // Some servers send the same reasoning in two fields: the first counts, but details count more.
         let reasonings = [reasoning_content, reasoning, reasoning_text];
         let reasonings = REASONING_FIELDS.into_iter().zip(reasonings);
         let mut reasonings = reasonings.filter_map(|(field, words)| Some((field, words?.text())));
-        if let Some((field, thinking)) = reasonings.find(|(_, thinking)| !thinking.is_empty()) {
-            self.thinking(field, thinking);
+        match reasonings.find(|(_, thinking)| !thinking.is_empty()) {
+            Some((field, thinking)) if details.iter().all(|(_, text)| text.is_empty()) => {
+                self.thinking(Mark::Field(field), thinking);
+            }
+            _ => {}
+        }
+        for (detail, text) in details {
+            self.detail(detail, text);
         }
         if let Some(words) = content {
             let thinking = words.thinking();
             if !thinking.is_empty() {
-                self.thinking("content", thinking);
+                self.thinking(Mark::Field("content"), thinking);
             }
             self.text(words.text());
         }
         self.text(refusal.unwrap_or_default());
-        for call in tool_calls.unwrap_or_default() {
+        for call in piece.tool_calls.unwrap_or_default() {
             self.call(call);
         }
     }
@@ -220,9 +237,13 @@ impl AnswerDecoder {
     fn close(&mut self) {
         self.deltas.extend(self.open.take().map(|open| match open {
             Open::Text(index) => Delta::TextEnd { index, signature: None },
-            // The field's name is kept: a request gives the thinking back in it.
-            Open::Thinking(index, field) => {
-                Delta::ThinkingEnd { index, signature: Some(field.into()), redacted: false }
+            // What the mark says is kept: a request gives the thinking back so.
+            Open::Thinking(index, mark) => {
+                let signature = match mark {
+                    Mark::Field(name) => name.into(),
+                    Mark::Detail(detail) => detail.into_signature().into(),
+                };
+                Delta::ThinkingEnd { index, signature: Some(signature), redacted: false }
             }
         }));
     }
@@ -243,17 +264,33 @@ impl AnswerDecoder {
         self.deltas.push_back(Delta::Text { index, delta });
     }
 
-    fn thinking(&mut self, field: &'static str, delta: String) {
-        let index = match self.open {
-            Some(Open::Thinking(index, known)) if known == field => index,
-            _ => {
-                let index = self.next_block();
-                self.open = Some(Open::Thinking(index, field));
-                self.deltas.push_back(Delta::ThinkingStart { index });
-                index
-            }
+    fn thinking(&mut self, mark: Mark, delta: String) {
+        let index = match &self.open {
+            Some(Open::Thinking(index, known)) if *known == mark => *index,
+            _ => self.start_thinking(mark),
         };
         self.deltas.push_back(Delta::Thinking { index, delta });
+    }
+
+    fn start_thinking(&mut self, mark: Mark) -> u32 {
+        let index = self.next_block();
+        self.open = Some(Open::Thinking(index, mark));
+        self.deltas.push_back(Delta::ThinkingStart { index });
+        index
+    }
+
+    /// A detail is a block of its own, which may have no text at all.
+    fn detail(&mut self, detail: Detail, delta: String) {
+        let index = match &mut self.open {
+            Some(Open::Thinking(index, Mark::Detail(known))) if known.goes_on_with(&detail) => {
+                known.merge(detail);
+                *index
+            }
+            _ => self.start_thinking(Mark::Detail(detail)),
+        };
+        if !delta.is_empty() {
+            self.deltas.push_back(Delta::Thinking { index, delta });
+        }
     }
 
     fn call(&mut self, mut piece: CallPiece) {

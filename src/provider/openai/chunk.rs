@@ -36,6 +36,8 @@ pub(super) struct Piece {
     pub(super) reasoning_content: Option<Words>,
     pub(super) reasoning: Option<Words>,
     pub(super) reasoning_text: Option<Words>,
+    /// OpenRouter's, a list where it is one.
+    pub(super) reasoning_details: Option<Value>,
     pub(super) tool_calls: Option<Vec<CallPiece>>,
 }
 

@@ -20,11 +20,13 @@
 //! * Tokens that the provider read from its cache are counted apart from the others.
 //!   [`Usage::cost`](crate::message::Usage) stays 0: prices are the host's.
 //!
-//! What is lost: further choices of one answer, log probabilities, audio, and the signed reasoning details of
-//! OpenRouter.
+//! OpenRouter's reasoning details, which may be signed or encrypted, go back as they came.
+//!
+//! What is lost: further choices of one answer, log probabilities and audio.
 
 mod answer;
 mod chunk;
+mod detail;
 mod request;
 
 use std::fmt;

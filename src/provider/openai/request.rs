@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Settings;
+use super::detail::Detail;
 use crate::message::{
     AssistantContent, AssistantMessage, ConstrainedSampling, Content, Image, Message, ToolDeclaration,
     ToolResultMessage, UserContent,
@@ -142,16 +143,23 @@ fn assistant(answer: &AssistantMessage, settings: &Settings) -> Option<Value> {
     Some(message.into())
 }
 
-/// Adds the thinking in the field that it came in: its signature names the field.
+/// Adds the thinking as it came: in the field that its signature names, or as the detail that its signature is.
 fn add_thinking(answer: &AssistantMessage, message: &mut Map<String, Value>) {
+    let mut details = Vec::new();
     for block in &answer.content {
         let AssistantContent::Thinking(thinking) = block else { continue };
-        let field = thinking.thinking_signature.as_deref();
-        let Some(field) = field.filter(|field| REASONING_FIELDS.contains(field)) else { continue };
-        match message.get_mut(field) {
-            Some(Value::String(text)) => text.push_str(&thinking.thinking),
-            _ => drop(message.insert(field.to_owned(), thinking.thinking.as_str().into())),
+        let Some(signature) = thinking.thinking_signature.as_deref() else { continue };
+        if !REASONING_FIELDS.contains(&signature) {
+            details.extend(Detail::restored(signature, &thinking.thinking));
+            continue;
         }
+        match message.get_mut(signature) {
+            Some(Value::String(text)) => text.push_str(&thinking.thinking),
+            _ => drop(message.insert(signature.to_owned(), thinking.thinking.as_str().into())),
+        }
+    }
+    if !details.is_empty() {
+        message.insert("reasoning_details".to_owned(), details.into());
     }
 }
 
