@@ -1,6 +1,7 @@
 //! What a run knows at each moment: the fold of its events.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use crate::event::{AgentEvent, Ending, Outcome};
@@ -74,7 +75,26 @@ impl<M> Clone for Open<M> {
 
 /// The calls that are taken up and not ended. Ids repeat in the wild, so a call is known by its place in memory.
 #[derive(Debug, Clone, Default)]
-struct Running(HashMap<usize, Arc<ToolCall>>);
+struct Running(HashMap<usize, Arc<ToolCall>, BuildHasherDefault<AddressHasher>>);
+
+/// Spreads addresses, which the program itself has made: there is nobody to be defended against.
+#[derive(Debug, Clone, Copy, Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_usize(usize::from(*byte)));
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        // The golden ratio as a fraction of 2^64: near addresses land far from each other, also in their high bits.
+        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
+}
 
 impl Running {
     fn insert(&mut self, call: &Arc<ToolCall>) {

@@ -133,7 +133,7 @@ impl<M: CustomMessage> Spine<M> {
     }
 
     /// Starts a prepared call: where the run is polled, or where the host's spawner runs it.
-    fn start(&self, batch: &Arc<Batch<M>>, at: usize, call: Arc<ToolCall>, ready: Ready) -> Running {
+    fn start(&self, batch: &Arc<Batch<M>>, at: usize, call: Arc<ToolCall>, ready: Box<Ready>) -> Running {
         let batch = batch.clone();
         let raw = call.clone();
         let executing = async move {
@@ -270,22 +270,18 @@ async fn next_step(
         if let Some(ended) = ended.take() {
             return Poll::Ready(Step::End(ended));
         }
-        let all_ended = match running.poll_next_unpin(cx) {
-            Poll::Ready(Some(end)) => {
-                *ended = Some(end);
-                false
-            }
-            Poll::Ready(None) => true,
-            Poll::Pending => false,
-        };
-        match (updates.poll_pop(cx), ended.take()) {
-            (Some(update), end) => {
-                *ended = end;
+        let polled = running.poll_next_unpin(cx);
+        let update = if polled.is_pending() { updates.poll_pop(cx) } else { updates.pop() };
+        match (update, polled) {
+            (Some(update), polled) => {
+                if let Poll::Ready(end) = polled {
+                    *ended = end;
+                }
                 Poll::Ready(Step::Update(update))
             }
-            (None, Some(ended)) => Poll::Ready(Step::End(ended)),
-            (None, None) if all_ended => Poll::Ready(Step::AllEnded),
-            (None, None) => Poll::Pending,
+            (None, Poll::Ready(Some(ended))) => Poll::Ready(Step::End(ended)),
+            (None, Poll::Ready(None)) => Poll::Ready(Step::AllEnded),
+            (None, Poll::Pending) => Poll::Pending,
         }
     })
     .await

@@ -43,7 +43,7 @@ pub(crate) struct Batch<M> {
 /// A call after its preparation.
 pub(crate) enum Prepared {
     /// It can be executed.
-    Ready(Ready),
+    Ready(Box<Ready>),
     /// It has its result already.
     Settled(Arc<ToolResult>),
 }
@@ -51,8 +51,10 @@ pub(crate) enum Prepared {
 /// A call that can be executed.
 pub(crate) struct Ready {
     tool: AgentTool,
-    /// The call with the arguments it is executed with.
-    call: ToolCall,
+    /// The call with the arguments it is executed with: the model's own, where nothing of it was changed.
+    call: Arc<ToolCall>,
+    /// These arguments once more, for the tool to keep.
+    arguments: Map<String, Value>,
     /// A hook's answer in the tool's place.
     answer: Option<Box<ToolOutput>>,
 }
@@ -61,7 +63,7 @@ impl<M: CustomMessage> Batch<M> {
     /// Takes a call as far as it goes without executing it.
     ///
     /// After an abort every call is aborted, even one that could not run anyway.
-    pub(crate) async fn prepare(&self, call: &ToolCall) -> Prepared {
+    pub(crate) async fn prepare(&self, call: &Arc<ToolCall>) -> Prepared {
         if self.abort.is_delivered() {
             return self.refuse(call, ABORTED_CALL.to_owned());
         }
@@ -73,21 +75,24 @@ impl<M: CustomMessage> Batch<M> {
             Ok(arguments) => arguments,
             Err(text) => return self.refuse(call, text),
         };
-        let mut call = with_arguments(call, arguments);
         if self.hooks.is_empty() {
-            return Prepared::Ready(Ready { tool: tool.clone(), call, answer: None });
+            let call = if is_as_made(call, &arguments) {
+                call.clone()
+            } else {
+                Arc::new(with_arguments(call, arguments.clone()))
+            };
+            return Prepared::Ready(Box::new(Ready { tool: tool.clone(), call, arguments, answer: None }));
         }
-        match self.ask_before_hooks(&mut call).await {
-            BeforeToolCall::Fail(error) => self.refuse(&call, foreign_text(error)),
-            _ if self.abort.is_delivered() => self.refuse(&call, ABORTED_CALL.to_owned()),
-            BeforeToolCall::Block { reason, terminate } => self.block(&call, reason, terminate),
-            BeforeToolCall::Answer(output) => {
-                Prepared::Ready(Ready { tool: tool.clone(), call, answer: Some(Box::new(output)) })
-            }
-            BeforeToolCall::Allow | BeforeToolCall::AllowWith(_) => {
-                Prepared::Ready(Ready { tool: tool.clone(), call, answer: None })
-            }
-        }
+        let mut call = with_arguments(call, arguments);
+        let answer = match self.ask_before_hooks(&mut call).await {
+            BeforeToolCall::Fail(error) => return self.refuse(&call, foreign_text(error)),
+            _ if self.abort.is_delivered() => return self.refuse(&call, ABORTED_CALL.to_owned()),
+            BeforeToolCall::Block { reason, terminate } => return self.block(&call, reason, terminate),
+            BeforeToolCall::Answer(output) => Some(Box::new(output)),
+            BeforeToolCall::Allow | BeforeToolCall::AllowWith(_) => None,
+        };
+        let arguments = call.arguments.clone();
+        Prepared::Ready(Box::new(Ready { tool: tool.clone(), call: Arc::new(call), arguments, answer }))
     }
 
     /// Asks the hooks in order; arguments they change are in the call when the next is asked.
@@ -110,21 +115,24 @@ impl<M: CustomMessage> Batch<M> {
     pub(crate) async fn execute(
         self: &Arc<Self>,
         raw: &ToolCall,
-        ready: Ready,
+        mut ready: Box<Ready>,
         update: &UpdateFn<'_>,
         depth: u32,
     ) -> Arc<ToolResult> {
         if self.abort.is_delivered() {
             return Arc::new(made_up_result(raw, ABORTED_CALL.to_owned(), self.clock.timestamp()));
         }
-        let Ready { tool, call, answer } = ready;
-        let nested = Nested::new(self, &call, depth);
+        // What the call needs is in the box alone: futures of calls stay small, since they are moved.
+        let answer = ready.answer.take();
+        let arguments = std::mem::take(&mut ready.arguments);
+        let Ready { tool, call, .. } = &*ready;
+        let nested = Nested::new(self, call, depth);
         let mut duration = None;
         let mut output = match answer {
             Some(answer) => *answer,
             None => {
                 let started = self.clock.moment();
-                let executed = self.run_tool(&tool, &call, update, &nested).await;
+                let executed = self.run_tool(tool, call, arguments, update, &nested).await;
                 duration = Some(self.clock.since(started));
                 match executed {
                     Some(output) => output,
@@ -134,7 +142,7 @@ impl<M: CustomMessage> Batch<M> {
         };
         if !self.hooks.is_empty() {
             // Boxed, so that calls without hooks stay small.
-            Box::pin(self.ask_after_hooks(&call, &mut output)).await;
+            output = Box::pin(self.ask_after_hooks(call, output)).await;
         }
         Arc::new(self.result(raw, output, duration, nested.record()))
     }
@@ -144,12 +152,13 @@ impl<M: CustomMessage> Batch<M> {
         self: &Arc<Self>,
         tool: &AgentTool,
         call: &ToolCall,
+        arguments: Map<String, Value>,
         update: &UpdateFn<'_>,
         nested: &Nested<'_, M>,
     ) -> Option<ToolOutput> {
         let host = ToolHost { abort: &self.abort, update, calls: nested };
         // The tool's code before its first await runs here, so its panic has to be caught here too.
-        let running = async { tool.execute(call.arguments.clone(), ToolContext::new(call, &host)).await };
+        let running = async { tool.execute(arguments, ToolContext::new(call, &host)).await };
         let running = AssertUnwindSafe(running).catch_unwind();
         let executed = match tool.on_abort() {
             OnAbort::Wait => running.await,
@@ -163,17 +172,18 @@ impl<M: CustomMessage> Batch<M> {
     }
 
     /// Lets the hooks change the output in order. One that an abort drops changes nothing.
-    async fn ask_after_hooks(&self, call: &ToolCall, output: &mut ToolOutput) {
+    async fn ask_after_hooks(&self, call: &ToolCall, mut output: ToolOutput) -> ToolOutput {
         // A hook looks at a call that has told everything: the consumer has had its updates.
         self.updates.told().await;
         for hook in self.hooks.iter() {
-            let asking = AssertUnwindSafe(hook.after_tool_call(call, output, self.cx())).catch_unwind();
+            let asking = AssertUnwindSafe(hook.after_tool_call(call, &output, self.cx())).catch_unwind();
             match unless_aborted(&self.abort, asking).await {
                 None => {}
-                Some(Ok(change)) => *output = change.apply(std::mem::take(output)),
-                Some(Err(panic)) => *output = ToolOutput::error(panic_text(panic)),
+                Some(Ok(change)) => output = change.apply(output),
+                Some(Err(panic)) => output = ToolOutput::error(panic_text(panic)),
             }
         }
+        output
     }
 
     fn cx(&self) -> HookContext<'_, M> {
@@ -251,6 +261,11 @@ fn arguments(tool: &AgentTool, call: &ToolCall) -> Result<Map<String, Value>, St
     tool.check(prepared).map_err(|invalid| invalid.to_string())
 }
 
+/// Whether tools and hooks may see the call as the model made it.
+fn is_as_made(call: &ToolCall, arguments: &Map<String, Value>) -> bool {
+    call.thought_signature.is_none() && call.arguments == *arguments
+}
+
 fn with_arguments(call: &ToolCall, arguments: Map<String, Value>) -> ToolCall {
     ToolCall {
         id: call.id.clone(),
@@ -290,7 +305,7 @@ impl<'a, M: CustomMessage> Nested<'a, M> {
     }
 
     /// Prepares a call, unless it stands too deep.
-    async fn prepare(&self, call: &ToolCall) -> Prepared {
+    async fn prepare(&self, call: &Arc<ToolCall>) -> Prepared {
         if self.depth > NESTED_DEPTH {
             let text = format!("The call was not run: tools call tools at most {NESTED_DEPTH} levels deep.");
             return self.batch.refuse(call, text);
@@ -343,7 +358,7 @@ impl<M: CustomMessage> CallTool for Nested<'_, M> {
         update: &'a UpdateFn<'a>,
     ) -> BoxFuture<'a, ToolOutput> {
         let number = self.counter.fetch_add(1, Ordering::Relaxed) + 1;
-        let call = ToolCall::new(format!("{}/{number}", self.parent), name, arguments);
+        let call = Arc::new(ToolCall::new(format!("{}/{number}", self.parent), name, arguments));
         Box::pin(async move {
             let at = self.begin(&call);
             let result = match self.prepare(&call).await {

@@ -82,8 +82,8 @@ impl<M> Desk<M> {
 
     /// Has the driver tell an event, and goes on when the consumer asks for the next one.
     ///
-    /// It parks without a waker, since the driver acts at once: only the loop's own future may call it, never one that
-    /// runs inside a set of futures. `&mut self` sees to that.
+    /// It parks without a waker, since the driver acts at once, and before it polls again: only the loop's own future
+    /// may call it, never one that runs inside a set of futures. `&mut self` sees to that.
     pub(crate) async fn emit(&mut self, event: AgentEvent<M>) {
         let mut event = Some(event);
         poll_fn(|_| match event.take() {
@@ -91,20 +91,19 @@ impl<M> Desk<M> {
                 self.papers().order = Some(Order::Tell(event));
                 Poll::Pending
             }
-            None if self.papers().order.is_some() => Poll::Pending,
             None => Poll::Ready(()),
         })
         .await;
     }
 
     /// Hands a stream to the driver, and gets the finished answer, once it has been told.
-    pub(crate) async fn answer(&mut self, asking: Asking) -> Arc<AssistantMessage> {
-        self.answered(Order::Ask(Box::new(asking))).await
+    pub(crate) async fn answer(&mut self, asking: Box<Asking>) -> Arc<AssistantMessage> {
+        self.answered(Order::Ask(asking)).await
     }
 
     /// Has the driver tell an answer that no model gave.
-    pub(crate) async fn answer_alone(&mut self, answer: AssistantMessage) -> Arc<AssistantMessage> {
-        self.answered(Order::AnswerAlone(Arc::new(answer))).await
+    pub(crate) async fn answer_alone(&mut self, answer: Arc<AssistantMessage>) -> Arc<AssistantMessage> {
+        self.answered(Order::AnswerAlone(answer)).await
     }
 
     async fn answered(&mut self, order: Order<M>) -> Arc<AssistantMessage> {

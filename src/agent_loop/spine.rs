@@ -311,19 +311,20 @@ impl<M: CustomMessage> Spine<M> {
     }
 
     /// Calls the host's stream function; its panic is a failed answer.
-    fn open_stream(&self, request: Request) -> Result<Asking, String> {
+    fn open_stream(&self, request: Request) -> Result<Box<Asking>, String> {
         let head = self.config.head();
         let asked_at = self.config.clock.moment();
         let open = AssertUnwindSafe(|| -> BoxDeltaStream { self.config.stream.stream(request) });
         let stream = catch_unwind(open).map_err(panic_text)?;
-        Ok(Asking { stream, head, asked_at })
+        Ok(Box::new(Asking { stream, head, asked_at }))
     }
 
     /// An answer that no model gave.
     async fn answer_alone(&mut self, failure: &Failure) -> Arc<AssistantMessage> {
-        let mut answer = self.config.head();
-        answer.stop_reason = failure.reason;
-        answer.error_message = Some(failure.message.clone());
+        let mut answer = Arc::new(self.config.head());
+        let failed = Arc::make_mut(&mut answer);
+        failed.stop_reason = failure.reason;
+        failed.error_message = Some(failure.message.clone());
         self.desk.answer_alone(answer).await
     }
 

@@ -12,19 +12,19 @@ use crate::abort::{AbortSignal, Wait};
 /// answer, and if it does not, the output is `None`.
 #[pin_project]
 #[must_use = "futures do nothing unless polled"]
-pub(crate) struct UnlessAborted<F> {
+pub(crate) struct UnlessAborted<'a, F> {
     #[pin]
     future: F,
-    signal: AbortSignal,
+    signal: &'a AbortSignal,
     /// Registered only once the future has been pending: what is ready at once costs nothing.
     delivered: Option<Wait>,
 }
 
-pub(crate) fn unless_aborted<F: Future>(signal: &AbortSignal, future: F) -> UnlessAborted<F> {
-    UnlessAborted { future, signal: signal.clone(), delivered: None }
+pub(crate) fn unless_aborted<F: Future>(signal: &AbortSignal, future: F) -> UnlessAborted<'_, F> {
+    UnlessAborted { future, signal, delivered: None }
 }
 
-impl<F: Future> Future for UnlessAborted<F> {
+impl<F: Future> Future for UnlessAborted<'_, F> {
     type Output = Option<F::Output>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
