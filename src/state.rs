@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::event::{AgentEvent, Ending, Outcome};
 use crate::message::{AgentMessage, AssistantMessage, NoCustom, ToolCall, ToolResultMessage, Usage};
 use crate::model::{Delta, MalformedDelta, PartialMessage};
@@ -32,7 +34,7 @@ pub struct State<M = NoCustom> {
 #[derive(Debug)]
 pub(crate) enum Open<M> {
     /// An answer that streams.
-    Answer(Box<PartialMessage>),
+    Answer(PartialMessage),
     /// Any other message, already whole.
     Message(AgentMessage<M>),
 }
@@ -58,9 +60,9 @@ pub(crate) struct Turn {
     /// Its finished answer.
     pub(crate) answer: Option<Arc<AssistantMessage>>,
     /// The calls that have ended, in the order they did.
-    pub(crate) settled: Vec<(Arc<ToolCall>, Arc<ToolResult>)>,
+    pub(crate) settled: SmallVec<[(Arc<ToolCall>, Arc<ToolResult>); 2]>,
     /// The results that are in the transcript, in the order of the calls.
-    pub(crate) results: Vec<Arc<ToolResultMessage>>,
+    pub(crate) results: SmallVec<[Arc<ToolResultMessage>; 2]>,
 }
 
 /// By hand, since messages are shared: `M` itself need not be `Clone`.
@@ -217,7 +219,7 @@ impl<M> State<M> {
 
     /// Opens the answer that the driver grows from here on.
     pub(crate) fn open_answer(&mut self, partial: PartialMessage) {
-        self.open = Some(Open::Answer(Box::new(partial)));
+        self.open = Some(Open::Answer(partial));
     }
 
     /// Grows the open answer by a piece; false when the delta is none.
@@ -239,7 +241,7 @@ impl<M> State<M> {
     /// Takes the answer that streamed, to make the finished message of it.
     pub(crate) fn take_partial(&mut self) -> Option<PartialMessage> {
         match self.open.take() {
-            Some(Open::Answer(partial)) => Some(*partial),
+            Some(Open::Answer(partial)) => Some(partial),
             other => {
                 self.open = other;
                 None

@@ -4,11 +4,12 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, CatchUnwind, RemoteHandle};
+use futures_util::future::{CatchUnwind, RemoteHandle};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use smallvec::{SmallVec, smallvec};
 
 use super::call::{Batch, Prepared, Ready};
 use super::closing::made_up_result;
@@ -48,7 +49,7 @@ impl BatchResults {
 impl<M: CustomMessage> Spine<M> {
     /// Runs an answer's calls.
     pub(super) async fn run_batch(&mut self, answer: &AssistantMessage) -> BatchResults {
-        let calls: Vec<Arc<ToolCall>> = answer.tool_calls().cloned().collect();
+        let calls: SmallVec<[Arc<ToolCall>; FEW]> = answer.tool_calls().cloned().collect();
         let called = calls
             .iter()
             .filter_map(|call| self.config.tools.get(&call.name))
@@ -70,7 +71,7 @@ impl<M: CustomMessage> Spine<M> {
             self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
             let result = Arc::new(made_up_result(call, TRUNCATED.to_owned(), self.config.clock.timestamp()));
             self.emit_end(call, &result).await;
-            self.emit_result(&result).await;
+            self.emit_results(&[result.clone()]).await;
             results.push(result);
         }
         self.remember_results(&results);
@@ -78,9 +79,9 @@ impl<M: CustomMessage> Spine<M> {
     }
 
     /// All calls are prepared in order; then those that can run do so together, and each ends when it is done.
-    async fn run_parallel(&mut self, batch: Arc<Batch<M>>, calls: &[Arc<ToolCall>]) -> Vec<Arc<ToolResult>> {
-        let mut results: Vec<Option<Arc<ToolResult>>> = vec![None; calls.len()];
-        let mut ready = Vec::new();
+    async fn run_parallel(&mut self, batch: Arc<Batch<M>>, calls: &[Arc<ToolCall>]) -> Results {
+        let mut results: SmallVec<[Option<Arc<ToolResult>>; FEW]> = smallvec![None; calls.len()];
+        let mut ready = SmallVec::new();
         for (at, (call, result)) in calls.iter().zip(&mut results).enumerate() {
             self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
             match batch.prepare(call).await {
@@ -91,32 +92,23 @@ impl<M: CustomMessage> Spine<M> {
                 }
             }
         }
-        let running: FuturesUnordered<_> =
-            ready.into_iter().map(|(at, call, prepared)| self.start(&batch, at, call, prepared)).collect();
-        self.collect_running(&batch.updates, running, calls, &mut results).await;
+        self.run_together(&batch, ready, calls, &mut results).await;
         // The batch holds the context as it was; the results can be added in place once it is gone.
         drop(batch);
-        let results: Vec<_> = results.into_iter().flatten().collect();
-        for result in &results {
-            self.emit_result(result).await;
-        }
+        let results: Results = results.into_iter().flatten().collect();
+        self.emit_results(&results).await;
         results
     }
 
     /// One call after the other, each with its result message. All see the context as it was before the batch.
-    async fn run_sequential(
-        &mut self,
-        batch: Arc<Batch<M>>,
-        calls: &[Arc<ToolCall>],
-    ) -> Vec<Arc<ToolResult>> {
-        let mut results = vec![None; calls.len()];
+    async fn run_sequential(&mut self, batch: Arc<Batch<M>>, calls: &[Arc<ToolCall>]) -> Results {
+        let mut results: SmallVec<[Option<Arc<ToolResult>>; FEW]> = smallvec![None; calls.len()];
         for (at, call) in calls.iter().enumerate() {
             self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
             match batch.prepare(call).await {
                 Prepared::Ready(prepared) => {
-                    let running = self.start(&batch, at, call.clone(), prepared);
-                    let running = FuturesUnordered::from_iter([running]);
-                    self.collect_running(&batch.updates, running, calls, &mut results).await;
+                    let alone = smallvec![(at, call.clone(), prepared)];
+                    self.run_together(&batch, alone, calls, &mut results).await;
                 }
                 Prepared::Settled(settled) => {
                     self.emit_end(call, &settled).await;
@@ -126,34 +118,38 @@ impl<M: CustomMessage> Spine<M> {
                 }
             }
             if let Some(Some(result)) = results.get(at) {
-                self.emit_result(&result.clone()).await;
+                self.emit_results(&[result.clone()]).await;
             }
         }
         results.into_iter().flatten().collect()
     }
 
-    /// Starts a prepared call: where the run is polled, or where the host's spawner runs it.
-    fn start(&self, batch: &Arc<Batch<M>>, at: usize, call: Arc<ToolCall>, ready: Box<Ready>) -> Running {
-        let batch = batch.clone();
-        let raw = call.clone();
-        let executing = async move {
-            let update = |partial| batch.updates.push(&call, partial);
-            (at, batch.execute(&call, ready, &update, 0).await)
+    /// Runs calls to their ends: where the run is polled, or where the host's spawner runs them.
+    async fn run_together(
+        &mut self,
+        batch: &Arc<Batch<M>>,
+        ready: SmallVec<[ReadyCall; FEW]>,
+        calls: &[Arc<ToolCall>],
+        results: &mut [Option<Arc<ToolResult>>],
+    ) {
+        let Some(spawner) = self.config.spawner.clone() else {
+            let running = ready.into_iter().map(|(at, call, ready)| execute(batch.clone(), at, call, ready));
+            return self.collect_running(&batch.updates, InFlight::of(running), calls, results).await;
         };
-        match &self.config.spawner {
-            None => Running::Here(Box::pin(executing)),
-            Some(spawner) => {
-                let executing = inside(self.abort.clone(), executing);
-                Running::Elsewhere(Elsewhere::start(&**spawner, at, raw, &self.config.clock, executing))
-            }
-        }
+        let running = ready.into_iter().map(|(at, call, ready)| {
+            let executing = execute(batch.clone(), at, call.clone(), ready);
+            let executing = inside(self.abort.clone(), executing);
+            Elsewhere::start(&*spawner, at, call, &self.config.clock, executing)
+        });
+        let running = InFlight::of(running);
+        self.collect_running(&batch.updates, running, calls, results).await;
     }
 
     /// Tells of the running calls' progress and ends, as they come. Updates of a call come before its end.
-    async fn collect_running(
+    async fn collect_running<F: Future<Output = Ended>>(
         &mut self,
         updates: &Updates,
-        mut running: FuturesUnordered<Running>,
+        mut running: InFlight<F>,
         calls: &[Arc<ToolCall>],
         results: &mut [Option<Arc<ToolResult>>],
     ) {
@@ -178,10 +174,15 @@ impl<M: CustomMessage> Spine<M> {
         self.emit(AgentEvent::ToolExecutionEnd { call: call.clone(), result: result.clone() }).await;
     }
 
-    async fn emit_result(&mut self, result: &ToolResult) {
-        let message = AgentMessage::ToolResult(result.message.clone());
-        self.emit(AgentEvent::MessageStart { message: message.clone() }).await;
-        self.emit(AgentEvent::MessageEnd { message }).await;
+    /// Writes results, one after the other. Nothing comes in between, so the loop is polled again after the last.
+    async fn emit_results(&mut self, results: &[Arc<ToolResult>]) {
+        let whole = |result: &Arc<ToolResult>| {
+            let message = AgentMessage::ToolResult(result.message.clone());
+            [AgentEvent::MessageStart { message: message.clone() }, AgentEvent::MessageEnd { message }]
+        };
+        if !results.is_empty() {
+            self.emit_all(results.iter().flat_map(whole).collect()).await;
+        }
     }
 
     /// The results become part of the context only when the whole batch is over.
@@ -192,21 +193,55 @@ impl<M: CustomMessage> Spine<M> {
     }
 }
 
+/// How many calls a batch may have before it needs lists of its own. Most have one.
+const FEW: usize = 2;
+
+/// A call that can be executed, with its place in the batch.
+type ReadyCall = (usize, Arc<ToolCall>, Box<Ready>);
+
+/// The result of a call, with its place in the batch.
 type Ended = (usize, Arc<ToolResult>);
 
-/// A call that is executed.
-enum Running {
-    Here(BoxFuture<'static, Ended>),
-    Elsewhere(Elsewhere),
+/// The results of a batch, in the order of the calls.
+type Results = SmallVec<[Arc<ToolResult>; FEW]>;
+
+async fn execute<M: CustomMessage>(
+    batch: Arc<Batch<M>>,
+    at: usize,
+    call: Arc<ToolCall>,
+    ready: Box<Ready>,
+) -> Ended {
+    let update = |partial| batch.updates.push(&call, partial);
+    (at, batch.execute(&call, ready, &update, 0).await)
 }
 
-impl Future for Running {
-    type Output = Ended;
+/// The calls that are executed. One alone, as most are, needs no set.
+enum InFlight<F> {
+    /// All have ended.
+    None,
+    One(Pin<Box<F>>),
+    Many(FuturesUnordered<F>),
+}
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
-        match &mut *self {
-            Self::Here(executing) => executing.poll_unpin(cx),
-            Self::Elsewhere(elsewhere) => elsewhere.poll_unpin(cx),
+impl<F: Future<Output = Ended>> InFlight<F> {
+    fn of(mut running: impl ExactSizeIterator<Item = F>) -> Self {
+        match (running.len(), running.next()) {
+            (_, None) => Self::None,
+            (1, Some(alone)) => Self::One(Box::pin(alone)),
+            (_, Some(first)) => Self::Many(std::iter::once(first).chain(running).collect()),
+        }
+    }
+
+    /// The next call that has ended; `None` when all have.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Ended>> {
+        match self {
+            Self::None => Poll::Ready(None),
+            Self::One(alone) => {
+                let ended = ready!(alone.poll_unpin(cx));
+                *self = Self::None;
+                Poll::Ready(Some(ended))
+            }
+            Self::Many(running) => running.poll_next_unpin(cx),
         }
     }
 }
@@ -258,9 +293,9 @@ enum Step {
 }
 
 /// The next thing to tell. A call that has ended waits until every update that was pushed before is told.
-async fn next_step(
+async fn next_step<F: Future<Output = Ended>>(
     updates: &Updates,
-    running: &mut FuturesUnordered<Running>,
+    running: &mut InFlight<F>,
     ended: &mut Option<Ended>,
 ) -> Step {
     poll_fn(|cx| {
@@ -270,7 +305,7 @@ async fn next_step(
         if let Some(ended) = ended.take() {
             return Poll::Ready(Step::End(ended));
         }
-        let polled = running.poll_next_unpin(cx);
+        let polled = running.poll_next(cx);
         let update = if polled.is_pending() { updates.poll_pop(cx) } else { updates.pop() };
         match (update, polled) {
             (Some(update), polled) => {

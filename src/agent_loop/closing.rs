@@ -39,16 +39,15 @@ impl Closing {
     pub(crate) fn events<M>(
         &self,
         state: &State<M>,
-        partial: Option<AssistantMessage>,
+        partial: Option<Arc<AssistantMessage>>,
         unwritten: impl IntoIterator<Item = AgentMessage<M>>,
     ) -> Vec<AgentEvent<M>> {
         let mut events = Vec::new();
         if let Some(Open::Message(message)) = state.open() {
             events.push(AgentEvent::MessageEnd { message: message.clone() });
         }
-        if let Some(failed) = partial {
+        if let Some(message) = partial {
             // The answer that streamed is itself the closing answer.
-            let message = Arc::new(failed);
             events.push(AgentEvent::MessageEnd { message: message.clone().into() });
             events.push(AgentEvent::TurnEnd { message, tool_results: Arc::default() });
             return events;
@@ -95,7 +94,7 @@ impl Closing {
         let none = Turn::default();
         let turn = state.turn().unwrap_or(&none);
         let calls: Vec<_> = if answer.is_usable() { answer.tool_calls().collect() } else { Vec::new() };
-        let mut results = turn.results.clone();
+        let mut results = turn.results.to_vec();
         if let Some(Open::Message(AgentMessage::ToolResult(open))) = state.open() {
             results.push(open.clone());
         }

@@ -28,8 +28,10 @@ struct Papers<M> {
 pub(crate) enum Order<M> {
     /// Tell this event.
     Tell(AgentEvent<M>),
+    /// Tell these events, one after the other.
+    TellAll(VecDeque<AgentEvent<M>>),
     /// Drive this stream, and lay down the finished answer.
-    Ask(Box<Asking>),
+    Ask(Asking),
     /// Tell this answer, that no model gave, and lay it down.
     AnswerAlone(Arc<AssistantMessage>),
     /// The finished answer, for the loop.
@@ -40,7 +42,7 @@ pub(crate) enum Order<M> {
 pub(crate) struct Asking {
     pub(crate) stream: BoxDeltaStream,
     /// Everything of the answer but its content.
-    pub(crate) head: AssistantMessage,
+    pub(crate) head: Arc<AssistantMessage>,
     /// When the request was made, on the monotonic clock.
     pub(crate) asked_at: Duration,
 }
@@ -85,10 +87,19 @@ impl<M> Desk<M> {
     /// It parks without a waker, since the driver acts at once, and before it polls again: only the loop's own future
     /// may call it, never one that runs inside a set of futures. `&mut self` sees to that.
     pub(crate) async fn emit(&mut self, event: AgentEvent<M>) {
-        let mut event = Some(event);
-        poll_fn(|_| match event.take() {
-            Some(event) => {
-                self.papers().order = Some(Order::Tell(event));
+        self.park_on(Order::Tell(event)).await;
+    }
+
+    /// Has the driver tell events that follow each other without anything in between, and goes on after the last.
+    pub(crate) async fn emit_all(&mut self, events: VecDeque<AgentEvent<M>>) {
+        self.park_on(Order::TellAll(events)).await;
+    }
+
+    async fn park_on(&mut self, order: Order<M>) {
+        let mut order = Some(order);
+        poll_fn(|_| match order.take() {
+            Some(order) => {
+                self.papers().order = Some(order);
                 Poll::Pending
             }
             None => Poll::Ready(()),
@@ -97,7 +108,7 @@ impl<M> Desk<M> {
     }
 
     /// Hands a stream to the driver, and gets the finished answer, once it has been told.
-    pub(crate) async fn answer(&mut self, asking: Box<Asking>) -> Arc<AssistantMessage> {
+    pub(crate) async fn answer(&mut self, asking: Asking) -> Arc<AssistantMessage> {
         self.answered(Order::Ask(asking)).await
     }
 

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_core::Stream;
 use futures_util::FutureExt;
@@ -28,7 +29,7 @@ use crate::clock::Clock;
 use crate::error_text::{drop_foreign, panic_text};
 use crate::event::{AgentEvent, Ending, Outcome};
 use crate::message::{AssistantContent, AssistantMessage, CustomMessage, NoCustom, StopReason, ToolCall};
-use crate::model::{Delta, Done, Failure, PartialMessage};
+use crate::model::{BoxDeltaStream, Delta, Done, Failure, PartialMessage};
 use crate::state::{Open, State};
 use crate::transcript::Transcript;
 
@@ -78,7 +79,10 @@ enum Stage<M> {
 
 /// An answer that streams.
 struct Answering {
-    asking: Mutex<Box<Asking>>,
+    /// The lock is never taken: it makes the run `Sync`.
+    stream: Mutex<BoxDeltaStream>,
+    /// When the request was made, on the monotonic clock.
+    asked_at: Duration,
     /// Whether the stream has said `Start`. Without it updates are not shown, only the finished message is.
     started: bool,
 }
@@ -219,8 +223,8 @@ impl<M: CustomMessage> AgentLoop<M> {
         for _ in 0..SILENT_DELTAS {
             let Some(answering) = &mut self.answering else { return };
             let started = answering.started;
-            let asking = answering.asking.get_mut().unwrap_or_else(PoisonError::into_inner);
-            let polled = asking.stream.poll_next_unpin(cx);
+            let stream = answering.stream.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let polled = stream.poll_next_unpin(cx);
             let grown = match &polled {
                 Poll::Ready(Some(delta)) => self.state.grow(delta),
                 Poll::Ready(None) => Ok(false),
@@ -344,6 +348,8 @@ impl<M: CustomMessage> AgentLoop<M> {
             }
             Ok(Poll::Pending) => match self.desk.take_order() {
                 Some(Order::Tell(event)) => return Poll::Ready(Some(self.tell(event))),
+                // Nothing is upcoming while the loop is polled.
+                Some(Order::TellAll(events)) => self.upcoming = events,
                 Some(Order::Ask(asking)) => self.begin_answer(asking),
                 Some(Order::AnswerAlone(answer)) => self.answer_alone(answer),
                 Some(Order::Answer(answer)) => self.desk.lay_down(answer),
@@ -358,10 +364,11 @@ impl<M: CustomMessage> AgentLoop<M> {
         self.end_answer(answer);
     }
 
-    fn begin_answer(&mut self, asking: Box<Asking>) {
+    fn begin_answer(&mut self, asking: Asking) {
         self.state.expect_answer();
-        self.state.open_answer(PartialMessage::new(asking.head.clone()));
-        self.answering = Some(Answering { asking: Mutex::new(asking), started: false });
+        let Asking { stream, head, asked_at } = asking;
+        self.state.open_answer(PartialMessage::of(head));
+        self.answering = Some(Answering { stream: Mutex::new(stream), asked_at, started: false });
     }
 
     fn start_message(&mut self) {
@@ -375,31 +382,30 @@ impl<M: CustomMessage> AgentLoop<M> {
     fn finish_answer(&mut self, done: &Done) {
         let Some(partial) = self.state.take_partial() else { return };
         let message = match done.reason {
-            StopReason::Pending => partial.fail(&Failure::new(ENDED_PENDING)),
+            StopReason::Pending => partial.failed(&Failure::new(ENDED_PENDING)),
             StopReason::Error | StopReason::Aborted => {
                 let mut failure = Failure::new(format!("the model's stream ended with `{}`", done.reason));
                 failure.reason = done.reason;
                 failure.metadata = done.metadata.clone();
-                partial.fail(&failure)
+                partial.failed(&failure)
             }
-            _ => partial.finish(done),
+            _ => partial.finished(done),
         };
         self.complete_answer(message);
     }
 
     fn fail_answer(&mut self, failure: &Failure) {
         if let Some(partial) = self.state.take_partial() {
-            self.complete_answer(partial.fail(failure));
+            self.complete_answer(partial.failed(failure));
         }
     }
 
-    fn complete_answer(&mut self, mut message: AssistantMessage) {
-        if let Some(answering) = &mut self.answering {
-            let asking = answering.asking.get_mut().unwrap_or_else(PoisonError::into_inner);
-            let duration = self.clock.since(asking.asked_at);
-            message.duration_ms = Some(milliseconds(duration));
+    fn complete_answer(&mut self, mut message: Arc<AssistantMessage>) {
+        if let Some(answering) = &self.answering {
+            let duration = self.clock.since(answering.asked_at);
+            Arc::make_mut(&mut message).duration_ms = Some(milliseconds(duration));
         }
-        self.end_answer(Arc::new(message));
+        self.end_answer(message);
     }
 
     /// Drops the stream, tells the end of the answer, and lays the answer down for the loop.
@@ -413,8 +419,8 @@ impl<M: CustomMessage> AgentLoop<M> {
 
     /// Drops the stream, and says whether the answer's start was told.
     fn drop_stream(&mut self) -> bool {
-        let Some(Answering { asking, started }) = self.answering.take() else { return false };
-        drop_foreign(asking);
+        let Some(Answering { stream, started, .. }) = self.answering.take() else { return false };
+        drop_foreign(stream);
         started
     }
 
@@ -454,7 +460,7 @@ impl<M: CustomMessage> AgentLoop<M> {
         }
         let now = self.clock.timestamp();
         let closing = Closing { head: self.desk.head().at(now), failure, now };
-        let partial = partial.map(|partial| partial.fail(&closing.failure));
+        let partial = partial.map(|partial| partial.failed(&closing.failure));
         if let (Some(failed), false) = (&partial, started) {
             self.upcoming.push_back(AgentEvent::MessageStart { message: failed.clone().into() });
         }

@@ -1,5 +1,6 @@
 //! What the two loops work with: the context, the settings of the moment, and the named steps of a turn.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -118,6 +119,10 @@ impl<M: CustomMessage> Spine<M> {
         self.desk.emit(event).await;
     }
 
+    pub(super) async fn emit_all(&mut self, events: VecDeque<AgentEvent<M>>) {
+        self.desk.emit_all(events).await;
+    }
+
     /// Ends the run.
     pub(super) async fn end_run(&mut self, ending: Ending) {
         self.desk.set_ending(ending);
@@ -145,7 +150,8 @@ impl<M: CustomMessage> Spine<M> {
     pub(super) async fn put_in(&mut self, pending: Pending<M>) {
         let Pending { messages, queued } = pending;
         let declarations = self.config.tools.declarations();
-        let messages = declare(&self.memory.replay, declarations, messages, self.config.clock.timestamp());
+        let now = || self.config.clock.timestamp();
+        let messages = declare(&self.memory.replay, declarations, messages, now);
         if messages.is_empty() {
             return;
         }
@@ -165,12 +171,16 @@ impl<M: CustomMessage> Spine<M> {
     /// back to its queue.
     pub(super) async fn next_turn(&mut self, finished: &FinishedTurn, pending: Pending<M>) -> Pending<M> {
         let mut queued = pending.messages;
-        self.desk.take_in_hand(queued.clone(), queued.len());
+        if !queued.is_empty() {
+            self.desk.take_in_hand(queued.clone(), queued.len());
+        }
         self.take_change();
         let mut messages = self.prepare_next_turn(finished).await;
         if polls_again(queued.len(), self.is_aborted()) {
             queued = self.config.messages.take_steering();
-            self.desk.take_in_hand(queued.clone(), queued.len());
+            if !queued.is_empty() {
+                self.desk.take_in_hand(queued.clone(), queued.len());
+            }
         }
         self.emit(AgentEvent::TurnStart).await;
         let (_, from_queue) = self.desk.give_up_hand();
@@ -311,12 +321,12 @@ impl<M: CustomMessage> Spine<M> {
     }
 
     /// Calls the host's stream function; its panic is a failed answer.
-    fn open_stream(&self, request: Request) -> Result<Box<Asking>, String> {
-        let head = self.config.head();
+    fn open_stream(&self, request: Request) -> Result<Asking, String> {
+        let head = Arc::new(self.config.head());
         let asked_at = self.config.clock.moment();
         let open = AssertUnwindSafe(|| -> BoxDeltaStream { self.config.stream.stream(request) });
         let stream = catch_unwind(open).map_err(panic_text)?;
-        Ok(Box::new(Asking { stream, head, asked_at }))
+        Ok(Asking { stream, head, asked_at })
     }
 
     /// An answer that no model gave.

@@ -79,8 +79,8 @@ pub enum Delta {
         #[serde(rename = "contentIndex")]
         index: u32,
         /// Which tool, under which id.
-        #[serde(flatten)]
-        call: Box<ToolCallHead>,
+        #[serde(flatten, with = "super::shared")]
+        call: Arc<ToolCallHead>,
     },
     /// A fragment of the JSON text of a tool call's arguments.
     #[serde(rename = "toolcall_delta")]
@@ -115,7 +115,7 @@ pub enum Delta {
     /// The whole answer at once, taken as it is.
     Whole {
         /// The answer.
-        #[serde(with = "arc_message")]
+        #[serde(with = "super::shared")]
         message: Arc<AssistantMessage>,
     },
 }
@@ -136,7 +136,7 @@ impl Delta {
     /// The beginning of a tool call at `index`.
     #[must_use]
     pub fn tool_call_start(index: u32, id: impl Into<String>, name: impl Into<String>) -> Self {
-        Self::ToolCallStart { index, call: Box::new(ToolCallHead::new(id, name)) }
+        Self::ToolCallStart { index, call: Arc::new(ToolCallHead::new(id, name)) }
     }
 
     /// A fragment of the arguments of the tool call at `index`.
@@ -190,25 +190,6 @@ impl Delta {
 /// A complete call is written as the block it is, with its `type`: other clients of the wire put it into the message.
 fn as_block<S: Serializer>(call: &Option<Box<ToolCall>>, serializer: S) -> Result<S::Ok, S::Error> {
     call.as_deref().cloned().map(AssistantContent::from).serialize(serializer)
-}
-
-mod arc_message {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::{Arc, AssistantMessage};
-
-    pub(super) fn serialize<S: Serializer>(
-        message: &Arc<AssistantMessage>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        AssistantMessage::serialize(message, serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Arc<AssistantMessage>, D::Error> {
-        AssistantMessage::deserialize(deserializer).map(Arc::new)
-    }
 }
 
 /// Which tool a call is for, under which id.

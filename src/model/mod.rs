@@ -11,6 +11,7 @@ mod default;
 mod delta;
 mod partial;
 mod request;
+mod shared;
 mod stream_fn;
 
 pub use channel::{Closed, DeltaReceiver, DeltaSender, delta_channel};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use super::arguments::ArgumentsBuilder;
@@ -15,10 +16,10 @@ use crate::message::{AssistantContent, AssistantMessage, StopReason, Text, Think
 /// event; [`snapshot`](Self::snapshot) makes a message of it for those who come late.
 #[derive(Debug, Clone)]
 pub struct PartialMessage {
-    /// Everything but the content.
-    head: AssistantMessage,
+    /// Everything but the content: the message that it will be, where it will stay.
+    head: Arc<AssistantMessage>,
     /// By content index, ascending.
-    blocks: Vec<(u32, PartialBlock)>,
+    blocks: SmallVec<[(u32, PartialBlock); 1]>,
     /// Where the last delta went: the next one usually goes there too.
     last: usize,
 }
@@ -37,29 +38,37 @@ pub enum PartialBlock {
 
 /// A tool call while its arguments stream.
 #[derive(Debug, Clone)]
-pub struct PartialToolCall {
-    /// Empty once the call is complete.
-    head: ToolCallHead,
-    arguments: Arguments,
+pub struct PartialToolCall(Progress);
+
+#[derive(Debug, Clone)]
+enum Progress {
+    Streaming(Box<Streaming>),
+    Complete(Arc<ToolCall>),
 }
 
 #[derive(Debug, Clone)]
-enum Arguments {
-    Streaming(Box<ArgumentsBuilder>),
-    Complete(Arc<ToolCall>),
+struct Streaming {
+    head: Arc<ToolCallHead>,
+    arguments: ArgumentsBuilder,
 }
 
 impl PartialToolCall {
     /// The id of the call.
     #[must_use]
     pub fn id(&self) -> &str {
-        self.complete().map_or(&self.head.id, |call| &call.id)
+        match &self.0 {
+            Progress::Streaming(call) => &call.head.id,
+            Progress::Complete(call) => &call.id,
+        }
     }
 
     /// The name of the tool.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.complete().map_or(&self.head.name, |call| &call.name)
+        match &self.0 {
+            Progress::Streaming(call) => &call.head.name,
+            Progress::Complete(call) => &call.name,
+        }
     }
 
     /// The best reading of the arguments so far; `None` until something is certain.
@@ -68,47 +77,51 @@ impl PartialToolCall {
     /// literal or a key is shown only when it is complete.
     #[must_use]
     pub fn arguments(&self) -> Option<&Map<String, Value>> {
-        match &self.arguments {
-            Arguments::Streaming(builder) => builder.object(),
-            Arguments::Complete(call) => Some(&call.arguments),
+        match &self.0 {
+            Progress::Streaming(call) => call.arguments.object(),
+            Progress::Complete(call) => Some(&call.arguments),
         }
     }
 
     /// The complete call, once it has ended.
     #[must_use]
     pub fn complete(&self) -> Option<&Arc<ToolCall>> {
-        match &self.arguments {
-            Arguments::Streaming(_) => None,
-            Arguments::Complete(call) => Some(call),
-        }
-    }
-
-    fn with_arguments(head: ToolCallHead, arguments: Map<String, Value>, error: Option<String>) -> ToolCall {
-        let mut call = ToolCall::new(head.id, head.name, arguments);
-        call.thought_signature = head.thought_signature;
-        call.namespace = head.namespace;
-        call.arguments_error = error;
-        call
-    }
-
-    /// The call as the complete text of its arguments gives it.
-    fn finish(head: ToolCallHead, builder: ArgumentsBuilder) -> ToolCall {
-        match builder.finish() {
-            Ok(arguments) => Self::with_arguments(head, arguments, None),
-            Err(error) => Self::with_arguments(head, Map::new(), Some(error.to_string())),
+        match &self.0 {
+            Progress::Streaming(_) => None,
+            Progress::Complete(call) => Some(call),
         }
     }
 
     /// The call as far as it came: what could be read, which is never run.
     fn cut_off(&self) -> Arc<ToolCall> {
-        match &self.arguments {
-            Arguments::Complete(call) => call.clone(),
-            Arguments::Streaming(builder) => {
-                let arguments = builder.object().cloned().unwrap_or_default();
-                Arc::new(Self::with_arguments(self.head.clone(), arguments, None))
+        match &self.0 {
+            Progress::Complete(call) => call.clone(),
+            Progress::Streaming(call) => {
+                let arguments = call.arguments.object().cloned().unwrap_or_default();
+                Arc::new(called(call.head.clone(), arguments, None))
             }
         }
     }
+}
+
+impl Streaming {
+    /// The call as the complete text of its arguments gives it.
+    fn finish(self) -> ToolCall {
+        match self.arguments.finish() {
+            Ok(arguments) => called(self.head, arguments, None),
+            Err(error) => called(self.head, Map::new(), Some(error.to_string())),
+        }
+    }
+}
+
+fn called(head: Arc<ToolCallHead>, arguments: Map<String, Value>, error: Option<String>) -> ToolCall {
+    // The event that told of the call's start is usually gone by now.
+    let ToolCallHead { id, name, thought_signature, namespace } = Arc::unwrap_or_clone(head);
+    let mut call = ToolCall::new(id, name, arguments);
+    call.thought_signature = thought_signature;
+    call.namespace = namespace;
+    call.arguments_error = error;
+    call
 }
 
 /// A delta that does not fit the answer so far. The answer it came in fails.
@@ -154,10 +167,16 @@ const TOOL_CALL: &str = "tool call";
 impl PartialMessage {
     /// An empty answer; `head` is everything but the content.
     #[must_use]
-    pub fn new(mut head: AssistantMessage) -> Self {
-        head.stop_reason = StopReason::Pending;
-        head.content.clear();
-        Self { head, blocks: Vec::new(), last: 0 }
+    pub fn new(head: AssistantMessage) -> Self {
+        Self::of(Arc::new(head))
+    }
+
+    /// [`new`](Self::new), in the place where the finished message will be.
+    pub(crate) fn of(mut head: Arc<AssistantMessage>) -> Self {
+        let empty = Arc::make_mut(&mut head);
+        empty.stop_reason = StopReason::Pending;
+        empty.content.clear();
+        Self { head, blocks: SmallVec::new(), last: 0 }
     }
 
     /// Everything but the content: the model, the usage so far, the stop reason `pending`.
@@ -187,14 +206,14 @@ impl PartialMessage {
     /// The answer so far as a message with the stop reason `pending`. It copies the content.
     #[must_use]
     pub fn snapshot(&self) -> AssistantMessage {
-        let mut message = self.head.clone();
+        let mut message = AssistantMessage::clone(&self.head);
         message.content = self.blocks.iter().map(|(_, block)| block.cut_off()).collect();
         message
     }
 
     /// The message as its start is told: without content, and without what only a finished answer says.
     pub(crate) fn start_snapshot(&self) -> AssistantMessage {
-        let mut message = self.head.clone();
+        let mut message = AssistantMessage::clone(&self.head);
         message.thinking_level = None;
         message
     }
@@ -245,27 +264,39 @@ impl PartialMessage {
     /// A call that never ended is read now. When the answer was cut at its length such a call keeps what could be read
     /// of it: it will not run. Otherwise unreadable arguments are an error that the call carries.
     #[must_use]
-    pub fn finish(mut self, done: &Done) -> AssistantMessage {
+    pub fn finish(self, done: &Done) -> AssistantMessage {
+        Arc::unwrap_or_clone(self.finished(done))
+    }
+
+    /// [`finish`](Self::finish), without moving the message.
+    pub(crate) fn finished(mut self, done: &Done) -> Arc<AssistantMessage> {
         self.know(&done.metadata);
         let cut = matches!(done.reason, StopReason::Length | StopReason::Error | StopReason::Aborted);
-        let mut message = self.head;
+        let mut finished = self.head;
+        let message = Arc::make_mut(&mut finished);
         message.content = self.blocks.into_iter().map(|(_, block)| block.into_content(cut)).collect();
         message.stop_reason = done.reason;
-        message
+        finished
     }
 
     /// The failed, or aborted, message: it keeps what was streamed and its usage.
     #[must_use]
-    pub fn fail(mut self, failure: &Failure) -> AssistantMessage {
+    pub fn fail(self, failure: &Failure) -> AssistantMessage {
+        Arc::unwrap_or_clone(self.failed(failure))
+    }
+
+    /// [`fail`](Self::fail), without moving the message.
+    pub(crate) fn failed(mut self, failure: &Failure) -> Arc<AssistantMessage> {
         self.know(&failure.metadata);
-        let mut message = self.head;
+        let mut failed = self.head;
+        let message = Arc::make_mut(&mut failed);
         message.content = self.blocks.into_iter().map(|(_, block)| block.into_content(true)).collect();
         message.stop_reason = match failure.reason {
             StopReason::Aborted => StopReason::Aborted,
             _ => StopReason::Error,
         };
         message.error_message = Some(failure.message.clone()).filter(|text| !text.is_empty());
-        message
+        failed
     }
 
     #[inline]
@@ -310,9 +341,9 @@ impl PartialMessage {
 
     #[inline]
     fn streaming(&mut self, index: u32) -> Result<&mut ArgumentsBuilder, MalformedDelta> {
-        match &mut self.call(index)?.arguments {
-            Arguments::Streaming(builder) => Ok(builder),
-            Arguments::Complete(_) => Err(MalformedDelta::AfterEnd { index }),
+        match &mut self.call(index)?.0 {
+            Progress::Streaming(call) => Ok(&mut call.arguments),
+            Progress::Complete(_) => Err(MalformedDelta::AfterEnd { index }),
         }
     }
 
@@ -327,21 +358,25 @@ impl PartialMessage {
         }
     }
 
-    fn start_call(&mut self, index: u32, head: &ToolCallHead) -> Result<(), MalformedDelta> {
-        let arguments = Arguments::Streaming(Box::default());
-        self.start(index, PartialBlock::ToolCall(PartialToolCall { head: head.clone(), arguments }))
+    fn start_call(&mut self, index: u32, head: &Arc<ToolCallHead>) -> Result<(), MalformedDelta> {
+        let call = Streaming { head: head.clone(), arguments: ArgumentsBuilder::default() };
+        self.start(index, PartialBlock::ToolCall(PartialToolCall(Progress::Streaming(Box::new(call)))))
     }
 
     fn end_call(&mut self, index: u32, complete: Option<&ToolCall>) -> Result<(), MalformedDelta> {
-        let call = self.call(index)?;
-        let Arguments::Streaming(builder) = &mut call.arguments else {
+        let PartialToolCall(progress) = self.call(index)?;
+        let Progress::Streaming(call) = progress else {
             return Err(MalformedDelta::AfterEnd { index });
         };
         let complete = match complete {
             Some(complete) => complete.clone(),
-            None => PartialToolCall::finish(std::mem::take(&mut call.head), std::mem::take(builder)),
+            None => {
+                let Streaming { head, arguments } = &mut **call;
+                let arguments = std::mem::take(arguments);
+                Streaming { head: head.clone(), arguments }.finish()
+            }
         };
-        call.arguments = Arguments::Complete(Arc::new(complete));
+        *progress = Progress::Complete(Arc::new(complete));
         Ok(())
     }
 
@@ -359,7 +394,7 @@ impl PartialMessage {
             diagnostics,
             deferred,
         } = metadata;
-        let head = &mut self.head;
+        let head = Arc::make_mut(&mut self.head);
         if let Some(usage) = usage {
             head.usage = *usage;
         }
@@ -417,9 +452,9 @@ impl PartialBlock {
             Self::Text(text) => AssistantContent::Text(text),
             Self::Thinking(thinking) => AssistantContent::Thinking(thinking),
             Self::ToolCall(call) if cut => AssistantContent::ToolCall(call.cut_off()),
-            Self::ToolCall(PartialToolCall { head, arguments }) => match arguments {
-                Arguments::Complete(call) => AssistantContent::ToolCall(call),
-                Arguments::Streaming(builder) => PartialToolCall::finish(head, *builder).into(),
+            Self::ToolCall(PartialToolCall(progress)) => match progress {
+                Progress::Complete(call) => AssistantContent::ToolCall(call),
+                Progress::Streaming(call) => call.finish().into(),
             },
         }
     }

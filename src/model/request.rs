@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::abort::AbortSignal;
@@ -22,7 +22,7 @@ use crate::transcript::{Messages, Replay};
 #[non_exhaustive]
 pub struct Request {
     /// The model to ask.
-    #[serde(with = "arc")]
+    #[serde(with = "super::shared")]
     pub model: Arc<Model>,
     /// What the model sees, in order. System messages stand in place and carry the declarations of tools.
     pub messages: Messages,
@@ -30,7 +30,7 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<ThinkingLevel>,
     /// What else the host wants of the transport.
-    #[serde(default, with = "arc")]
+    #[serde(default, with = "super::shared")]
     pub options: Arc<RequestOptions>,
     /// The key for the provider. Never serialized, never printed.
     #[serde(skip)]
@@ -75,23 +75,6 @@ impl Request {
             }
         }
         replay
-    }
-}
-
-mod arc {
-    use super::{Arc, Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<T: Serialize, S: Serializer>(
-        value: &Arc<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        T::serialize(value, serializer)
-    }
-
-    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Arc<T>, D::Error> {
-        T::deserialize(deserializer).map(Arc::new)
     }
 }
 

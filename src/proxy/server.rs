@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
@@ -203,7 +204,7 @@ fn block_pieces(index: u32, block: &AssistantContent) -> [Delta; 3] {
             head.namespace.clone_from(&call.namespace);
             let arguments = serde_json::Value::Object(call.arguments.clone()).to_string();
             [
-                Delta::ToolCallStart { index, call: Box::new(head) },
+                Delta::ToolCallStart { index, call: Arc::new(head) },
                 Delta::tool_call(index, arguments),
                 Delta::ToolCallEnd { index, call: Some(Box::new(ToolCall::clone(call))) },
             ]

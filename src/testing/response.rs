@@ -1,5 +1,7 @@
 //! One scripted answer of a model.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::Gate;
@@ -146,7 +148,7 @@ impl Response {
         arguments: impl Into<String>,
     ) -> Self {
         let index = self.next();
-        self.give(Delta::ToolCallStart { index, call: Box::new(ToolCallHead::new(id, name)) });
+        self.give(Delta::ToolCallStart { index, call: Arc::new(ToolCallHead::new(id, name)) });
         self.give(Delta::tool_call(index, arguments));
         self.give(Delta::ToolCallEnd { index, call: None });
         self

@@ -19,19 +19,20 @@ use crate::message::{AgentMessage, RemovedTool, SystemMessage, Timestamp, ToolDe
 ///   Without a difference there is none.
 ///
 /// Where nothing has to change, the messages themselves are returned. The same tools in another order are no
-/// difference: a declaration would only cost the provider's cache of the conversation.
+/// difference: a declaration would only cost the provider's cache of the conversation. `now`, in milliseconds since the
+/// Unix epoch, is asked only for a message of its own.
 #[must_use]
 pub fn declare<M>(
     replay: &Replay,
     current: &[Arc<ToolDeclaration>],
     mut pending: Vec<AgentMessage<M>>,
-    now: Timestamp,
+    now: impl FnOnce() -> Timestamp,
 ) -> Vec<AgentMessage<M>> {
     let last = pending.iter().rposition(|message| matches!(message, AgentMessage::System(_)));
     let Some(last) = last else {
         let changes = ToolChanges::between(replay.tools(), current);
         if !changes.is_empty() {
-            pending.insert(0, changes.declared_by(SystemMessage::default().at(now)).into());
+            pending.insert(0, changes.declared_by(SystemMessage::default().at(now())).into());
         }
         return pending;
     };
@@ -230,7 +231,7 @@ mod tests {
         for (said, current, pending, written) in table {
             let mut replay = Replay::default();
             replay.push(&adds("s", said, &[]));
-            assert_eq!(declare(&replay, current, pending, 9), written);
+            assert_eq!(declare(&replay, current, pending, || 9), written);
         }
     }
 
@@ -238,7 +239,7 @@ mod tests {
     fn a_pending_system_message_that_says_the_difference_already_is_not_copied() {
         let read = [tool("read", "")];
         let pending = Arc::new(adds("h", &read, &[]));
-        let written = declare(&Replay::default(), &read, vec![Any::from(pending.clone())], 9);
+        let written = declare(&Replay::default(), &read, vec![Any::from(pending.clone())], || 9);
         assert!(matches!(&written[..], [Any::System(message)] if Arc::ptr_eq(message, &pending)));
     }
 
@@ -269,7 +270,7 @@ mod tests {
         ]);
         let mut projector = Projector::of(Repair::On, &transcript);
         let before = serde_json::to_string(&projector.request()).unwrap();
-        let written = declare(&Replay::of(&transcript), &[calc, read], vec![Any::user("again")], 9);
+        let written = declare(&Replay::of(&transcript), &[calc, read], vec![Any::user("again")], || 9);
         assert_eq!(written, [Any::user("again")]);
         projector.extend(&written);
         transcript.extend(written);
@@ -297,9 +298,9 @@ mod tests {
             replay in said(), current in any_tools(), pending in vec(any_message(), 0..5),
         ) {
             let mut after = replay.clone();
-            declare(&replay, &current, pending, 9).iter().for_each(|message| after.push_message(message));
+            declare(&replay, &current, pending, || 9).iter().for_each(|message| after.push_message(message));
             prop_assert_eq!(by_name(after.tools()), by_name(&current));
-            let again = declare::<NoCustom>(&after, &current, Vec::new(), 9);
+            let again = declare::<NoCustom>(&after, &current, Vec::new(), || 9);
             prop_assert!(again.is_empty());
         }
 
@@ -317,7 +318,7 @@ mod tests {
         fn nothing_but_tool_changes_is_touched_in_what_is_pending(
             replay in said(), current in any_tools(), pending in vec(any_message(), 0..5),
         ) {
-            let mut written = declare(&replay, &current, pending.clone(), 9);
+            let mut written = declare(&replay, &current, pending.clone(), || 9);
             let has_system = pending.iter().any(|message| message.as_system().is_some());
             if written.len() > pending.len() {
                 prop_assert!(!has_system);

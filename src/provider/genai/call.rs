@@ -1,5 +1,7 @@
 //! One tool call, told in growing texts.
 
+use std::sync::Arc;
+
 use genai::chat;
 use serde_json::Value;
 
@@ -130,7 +132,7 @@ impl Call {
         }
         let mut head = ToolCallHead::new(&self.id, &self.name);
         head.thought_signature.clone_from(&self.signature);
-        Delta::ToolCallStart { index, call: Box::new(head) }
+        Delta::ToolCallStart { index, call: Arc::new(head) }
     }
 
     /// What is new of the arguments.
