@@ -1,0 +1,84 @@
+//! The timeline of a run: what happened when.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+use turnstate::message::Timestamp;
+
+use super::{Call, now};
+
+/// The marks of the run under way, or of the last one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Timeline {
+    marks: VecDeque<Mark>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Mark {
+    moment: Moment,
+    at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    failed: bool,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Moment {
+    RunStart,
+    TurnStart,
+    AnswerStart,
+    AnswerEnd,
+    CallStart,
+    CallEnd,
+    TurnEnd,
+    RunEnd,
+}
+
+impl Mark {
+    pub(crate) fn new(moment: Moment) -> Self {
+        Self { moment, at: now(), call: None, name: None, failed: false }
+    }
+
+    pub(crate) fn of_call(moment: Moment, call: &Call) -> Self {
+        Self { call: Some(call.number()), name: Some(call.name().to_owned()), ..Self::new(moment) }
+            .failed(call.has_failed())
+    }
+
+    pub(crate) fn at(self, at: Timestamp) -> Self {
+        Self { at, ..self }
+    }
+
+    pub(crate) fn failed(self, failed: bool) -> Self {
+        Self { failed, ..self }
+    }
+}
+
+impl Timeline {
+    /// A long run's oldest marks are forgotten from here on.
+    const MOST: usize = 500;
+
+    /// Starts anew with this mark.
+    pub(crate) fn begin(&mut self, mark: Mark) -> Mark {
+        self.marks.clear();
+        self.add(mark)
+    }
+
+    pub(crate) fn add(&mut self, mark: Mark) -> Mark {
+        if self.marks.len() == Self::MOST {
+            self.marks.pop_front();
+        }
+        self.marks.push_back(mark.clone());
+        mark
+    }
+
+    pub(crate) fn marks(&self) -> Vec<Mark> {
+        self.marks.iter().cloned().collect()
+    }
+}
