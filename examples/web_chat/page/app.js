@@ -39,7 +39,7 @@ const log = new Log(view.log, (question, decision) => act("approve", { question,
 
 /** Shows the conversation that the address names, or the welcome. */
 function open() {
-  const named = location.hash.slice(1) || null;
+  const named = /^#([0-9a-f]{32})$/.exec(location.hash)?.[1] ?? null;
   if (named === id && connection) return;
   connection?.close();
   connection = null;
@@ -219,13 +219,10 @@ function drawWaiting() {
       { data: { queue } },
       el("span", { className: "chip" }, isSteer ? "next" : "afterwards"),
       el("span", { className: "plain" }, text),
-      isSteer ? null : button("Send sooner", text, () => promote(waiting)),
+      isSteer || !state.running ? null : button("Send sooner", text, () => promote(waiting)),
       button("Take back", text, () => takeBack(waiting)),
     );
   });
-  if (!state.running && items.length > 0) {
-    items.push(el("li", {}, el("span", { className: "plain" }, "The agent stopped before these were delivered."), el("button", { type: "button", on: { click: retry } }, "Deliver now")));
-  }
   // Rebuilt at most when something was delivered or taken: the focus goes where the next message is typed.
   const hadFocus = view.waiting.contains(document.activeElement);
   $("waiting-list").replaceChildren(...items);
@@ -246,6 +243,7 @@ function drawOutcome() {
   const words = running ? null : outcomeWords(ending);
   if (view.outcome.contains(document.activeElement)) view.text.focus();
   view.outcome.replaceChildren();
+  view.outcome.dataset.ending = ending?.type ?? "";
   if (words) {
     const button = el("button", { type: "button", on: { click: retry } }, words.button);
     view.outcome.append(el("p", {}, words.text), button);
@@ -254,10 +252,13 @@ function drawOutcome() {
 
 function outcomeWords(ending) {
   switch (ending?.type) {
-    case "failed":
-      return { text: `The agent could not finish: ${ending.message}`, button: "Try again" };
+    case "failed": {
+      // The answer says it already, if it is the answer that failed.
+      const isSaid = state.messages.at(-1)?.message.errorMessage === ending.message;
+      return { text: isSaid ? "The agent could not finish." : `The agent could not finish: ${ending.message}`, button: "Try again" };
+    }
     case "aborted":
-      return { text: "You stopped the agent. What was streamed stays.", button: "Try again" };
+      return { text: "You stopped the agent. What was streamed stays, and what waits is delivered when it goes on.", button: "Try again" };
     case "endedByHook":
       return { text: ending.reason ?? "The agent was ended by a rule.", button: "Go on" };
     default:
@@ -350,6 +351,7 @@ $("asked-show").addEventListener("click", () => {
   card?.node.scrollIntoView({ block: "center" });
   card?.firstButton.focus();
 });
+$("skip").addEventListener("click", () => view.text.focus());
 $("theme").addEventListener("click", nextTheme);
 $("new").addEventListener("click", () => {
   history.pushState(null, "", location.pathname);

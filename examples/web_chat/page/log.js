@@ -66,7 +66,7 @@ export class Log {
       case "user":
         return this.#add("user", "You", textsOf(message.content), seen);
       case "note":
-        return this.#add("note", "Note for the model", message.text, seen);
+        return this.#add("note", "Note", message.text, seen);
       case "notification":
         return this.#add("notification", "Notification", message.text, seen);
       default:
@@ -78,7 +78,7 @@ export class Log {
     const node = el(
       "article",
       { className: `message ${kind}`, "aria-label": label },
-      el("h3", {}, label, seen ? null : el("span", { className: "chip" }, "not sent to the model")),
+      el("h3", {}, label, kind === "user" ? null : el("span", { className: "chip" }, seen ? "sent to the model" : "not sent to the model")),
       el("p", { className: "plain" }, text),
     );
     this.#append(node);
@@ -171,12 +171,14 @@ function partsOf(message) {
   if (message.role === "assistant") {
     for (const block of blocksOf(message)) {
       if (block.kind === "toolCall") parts.push(pre(`calls ${block.name} ${JSON.stringify(block.arguments)}`));
+      else if (block.kind === "thinking") parts.push(pre(`thinks: ${block.text}`));
       else parts.push(pre(block.text));
     }
   } else {
     if (message.role === "toolResult") parts.push(pre(`of ${message.toolName}${message.isError ? ", an error" : ""}:`));
     parts.push(pre(textsOf(message.content)));
   }
-  for (const tool of message.toolsAdded ?? []) parts.push(pre(`may call ${tool.name}: ${tool.description}`));
+  const tools = (message.toolsAdded ?? []).map((tool) => `may call ${tool.name}: ${tool.description}`);
+  if (tools.length > 0) parts.push(pre(tools.join("\n")));
   return parts;
 }

@@ -139,8 +139,8 @@ function cardOf(block, call, result, question, state) {
     card.result = result ? textsOf(result.content) : ended.text;
     card.duration = (result ? result.durationMs : ended.durationMs) ?? null;
     const failed = result ? result.isError : ended.isError;
-    const ran = card.duration !== null;
-    card.status = !failed ? "done" : ran ? "failed" : (result?.madeUp ?? ended?.madeUp) ? "stopped" : "refused";
+    const madeUp = result ? result.madeUp : ended.madeUp;
+    card.status = !failed ? "done" : card.duration === null ? "refused" : madeUp ? "stopped" : "failed";
   } else if (question) {
     card.status = "asking";
   } else if (call) {

@@ -15,12 +15,12 @@ export function spansOf(marks, now) {
     }
     if (!turn) continue;
     if (mark.moment === "turn_end") turn.end = mark.at;
-    else if (mark.moment === "answer_start") turn.model = { begin: mark.at, end: null, failed: false };
-    else if (mark.moment === "answer_end" && turn.model) Object.assign(turn.model, { end: mark.at, failed: mark.failed ?? false });
-    else if (mark.moment === "call_start") turn.calls.push({ call: mark.call, name: mark.name, begin: mark.at, end: null, failed: false });
+    else if (mark.moment === "answer_start") turn.model = { begin: mark.at, end: null, flaw: "" };
+    else if (mark.moment === "answer_end" && turn.model) Object.assign(turn.model, { end: mark.at, flaw: mark.flaw ?? "" });
+    else if (mark.moment === "call_start") turn.calls.push({ call: mark.call, name: mark.name, begin: mark.at, end: null, flaw: "" });
     else if (mark.moment === "call_end") {
       const call = turn.calls.find((known) => known.call === mark.call);
-      if (call) Object.assign(call, { end: mark.at, failed: mark.failed ?? false });
+      if (call) Object.assign(call, { end: mark.at, flaw: mark.flaw ?? "" });
     }
   }
   for (const open of run.turns.flatMap((turn) => [turn, turn.model, ...turn.calls])) {
@@ -55,11 +55,10 @@ export function drawTimeline(node, state) {
     return bar;
   };
   const track = (className, bars) => el("div", { className: `track ${className}` }, ...bars);
-  const failed = (span) => (span.failed ? " failed" : "");
   const turns = run.turns.map((turn, at) => place(turn, "turn", String(at + 1)));
-  const models = run.turns.filter((turn) => turn.model).map(({ model }) => place(model, `bar model${failed(model)}`, ""));
+  const models = run.turns.filter((turn) => turn.model).map(({ model }) => place(model, `bar model${model.flaw && " flawed"}`, ""));
   const lanes = lanesOf(run.turns.flatMap((turn) => turn.calls)).map((lane) =>
-    track("", lane.map((call) => place(call, `bar tool${failed(call)}`, call.name))),
+    track("", lane.map((call) => place(call, `bar tool${call.flaw && " flawed"}`, call.name))),
   );
   node.replaceChildren(
     el("p", {}, summary(run, state)),
@@ -70,7 +69,7 @@ export function drawTimeline(node, state) {
       { className: "legend", "aria-hidden": "true" },
       el("span", { className: "key model" }, "model"),
       el("span", { className: "key tool" }, "tool"),
-      el("span", { className: "key failed" }, "failed"),
+      el("span", { className: "key flawed" }, "failed, stopped or not run"),
     ),
     el("ol", {}, ...run.turns.map(turnItem)),
   );
@@ -86,7 +85,7 @@ function summary(run, state) {
 }
 
 function turnItem(turn) {
-  const part = (name, span) => `${name} ${duration(span.end - span.begin)}${span.failed ? " (failed)" : ""}`;
+  const part = (name, span) => `${name} ${duration(span.end - span.begin)}${span.flaw ? ` (${span.flaw})` : ""}`;
   const parts = [turn.model ? part("model", turn.model) : null, ...turn.calls.map((call) => part(call.name, call))];
   return el("li", {}, parts.filter((text) => text !== null).join(", ") || "…");
 }

@@ -8,6 +8,7 @@ use turnstate::message::ToolCall;
 use turnstate::tool::{ToolOutput, ToolResult};
 
 use super::shortened;
+use super::timeline::Flaw;
 
 /// A tool call of the open turn.
 #[derive(Debug, Clone, Serialize)]
@@ -68,8 +69,14 @@ impl Call {
         &self.name
     }
 
-    pub(crate) fn has_failed(&self) -> bool {
-        self.ended.as_ref().is_some_and(|ended| ended.is_error)
+    pub(crate) fn flaw(&self) -> Option<Flaw> {
+        match &self.ended {
+            // Refused, unknown, with arguments that do not fit, or stopped before its turn came.
+            Some(Ended { is_error: true, duration_ms: None, .. }) => Some(Flaw::DidNotRun),
+            Some(Ended { is_error: true, made_up: true, .. }) => Some(Flaw::Stopped),
+            Some(Ended { is_error: true, .. }) => Some(Flaw::Failed),
+            _ => None,
+        }
     }
 
     /// Notes what the tool has so far, and gives it as text.

@@ -13,13 +13,13 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use turnstate::message::{AgentMessage, Timestamp};
+use turnstate::message::{AgentMessage, StopReason, Timestamp};
 use turnstate::{AgentEvent, Ending, State};
 
 use self::answer::{Answer, Piece};
 use self::call::Call;
 use self::question::{Question, QuestionView};
-use self::timeline::{Mark, Moment, Timeline};
+use self::timeline::{Flaw, Mark, Moment, Timeline};
 use self::waiting::{Waiting, WaitingView};
 use crate::feed::Boarding;
 use crate::roles::ChatMessage;
@@ -190,8 +190,12 @@ impl Board {
         let mut mark = None;
         if let AgentMessage::Assistant(answer) = message {
             self.answer = None;
-            let end = Mark::new(Moment::AnswerEnd).failed(!answer.is_usable());
-            mark = Some(self.timeline.add(end));
+            let flaw = match answer.stop_reason {
+                StopReason::Error => Some(Flaw::Failed),
+                StopReason::Aborted => Some(Flaw::Stopped),
+                _ => None,
+            };
+            mark = Some(self.timeline.add(Mark::new(Moment::AnswerEnd).with(flaw)));
         }
         self.waiting.retain(|waiting| !waiting.is(message));
         if let Some(shown) = self.show(message) {

@@ -23,8 +23,18 @@ pub(crate) struct Mark {
     call: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    failed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flaw: Option<Flaw>,
+}
+
+/// Why what ended did not end well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Flaw {
+    Failed,
+    Stopped,
+    #[serde(rename = "did not run")]
+    DidNotRun,
 }
 
 /// What happened.
@@ -43,20 +53,20 @@ pub(crate) enum Moment {
 
 impl Mark {
     pub(crate) fn new(moment: Moment) -> Self {
-        Self { moment, at: now(), call: None, name: None, failed: false }
+        Self { moment, at: now(), call: None, name: None, flaw: None }
     }
 
     pub(crate) fn of_call(moment: Moment, call: &Call) -> Self {
         Self { call: Some(call.number()), name: Some(call.name().to_owned()), ..Self::new(moment) }
-            .failed(call.has_failed())
+            .with(call.flaw())
     }
 
     pub(crate) fn at(self, at: Timestamp) -> Self {
         Self { at, ..self }
     }
 
-    pub(crate) fn failed(self, failed: bool) -> Self {
-        Self { failed, ..self }
+    pub(crate) fn with(self, flaw: Option<Flaw>) -> Self {
+        Self { flaw, ..self }
     }
 }
 
