@@ -184,10 +184,21 @@ function draw() {
   drawWaiting();
   drawAsked();
   drawOutcome();
-  drawTimeline(view.timeline, state);
+  drawRun();
+  document.title = `${state.questions.length > 0 ? "Question: " : state.running ? "Working: " : ""}turnstate chat`;
   document.body.dataset.running = state.running;
   if (follows) scrollToEnd();
   view.latest.hidden = isAtEnd();
+}
+
+let drawnMarks = "";
+
+/** The timeline, when something has happened; while a tool or the model works, it grows by a timer of its own. */
+function drawRun() {
+  const marks = JSON.stringify([id, state.timeline[0]?.at, state.timeline.length]);
+  if (marks === drawnMarks) return;
+  drawnMarks = marks;
+  drawTimeline(view.timeline, state);
 }
 
 function drawComposer() {

@@ -78,7 +78,7 @@ export class Log {
     const node = el(
       "article",
       { className: `message ${kind}`, "aria-label": label },
-      el("h3", {}, label, kind === "user" ? null : el("span", { className: "chip" }, seen ? "sent to the model" : "not sent to the model")),
+      el("h2", {}, label, kind === "user" ? null : el("span", { className: "chip" }, seen ? "sent to the model" : "not sent to the model")),
       el("p", { className: "plain" }, text),
     );
     this.#append(node);
@@ -88,7 +88,7 @@ export class Log {
   #addAnswer() {
     const tags = el("p", { className: "tags" });
     const body = el("div");
-    const node = el("article", { className: "message assistant", "aria-label": "Answer" }, el("h3", {}, "Agent"), body, tags);
+    const node = el("article", { className: "message assistant", "aria-label": "Answer" }, el("h2", {}, "Agent"), body, tags);
     this.#append(node);
     return { node, body, tags, blocks: [] };
   }
@@ -157,7 +157,7 @@ function tagsOf(shown) {
 export function renderModelView(node, messages) {
   const label = { system: "System", user: "User", assistant: "Assistant", toolResult: "Tool result" };
   const shown = messages.map((message) =>
-    el("article", { className: "sent" }, el("h3", {}, label[message.role] ?? message.role), ...partsOf(message)),
+    el("article", { className: "sent" }, el("h2", {}, label[message.role] ?? message.role), ...partsOf(message)),
   );
   node.replaceChildren(
     el("p", { className: "muted" }, "This is what the model would be sent now, in order. Notifications and answers that failed or were stopped are not in it."),
@@ -166,7 +166,7 @@ export function renderModelView(node, messages) {
 }
 
 function partsOf(message) {
-  const pre = (text) => el("pre", { tabIndex: text.length > 300 ? 0 : -1 }, text);
+  const pre = (text) => el("pre", {}, text);
   const parts = [];
   if (message.role === "assistant") {
     for (const block of blocksOf(message)) {

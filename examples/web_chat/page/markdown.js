@@ -141,7 +141,7 @@ export function renderInto(node, text) {
 function elementOf(block) {
   switch (block.type) {
     case "code":
-      return el("pre", { tabIndex: 0 }, el("code", {}, block.text));
+      return el("pre", {}, el("code", {}, block.text));
     case "heading":
       // The page's own headings are the first two levels.
       return el(`h${Math.min(block.level + 2, 6)}`, {}, ...block.inline.map(pieceOf));

@@ -111,6 +111,10 @@ impl Conversation {
 
     /// Asks again after a failed or stopped answer, or delivers what waits in the queues of an idle agent.
     pub(crate) fn retry(&self) -> Result<(), Refused> {
+        // A note may be the last message; that alone is no reason to ask the model.
+        if !self.feed.look(Board::is_unfinished) && !self.agent.has_queued() {
+            return Err(if self.agent.is_idle() { Refused::NothingToRetry } else { Refused::Busy });
+        }
         let run = self.agent.resume().map_err(|refused| match refused {
             turnstate::agent::ResumeRefused::Busy(_) => Refused::Busy,
             _ => Refused::NothingToRetry,
@@ -176,8 +180,8 @@ impl Conversation {
         let agent = self.agent.clone();
         self.notices.forget();
         tokio::spawn(async move {
-            while run.await.is_success() {
-                // A message that was queued when the run had asked its queues for the last time.
+            // What is queued now came when the run had asked its queues for the last time.
+            while run.await.is_success() && agent.has_queued() {
                 match agent.resume() {
                     Ok(next) => run = next,
                     Err(_) => break,

@@ -51,7 +51,6 @@ impl WebChat {
     /// The service's routes, behind the guard that keeps other web pages out.
     ///
     /// `hosts` are the names under which the server is reached beside those of the loopback, without a port.
-    #[must_use]
     pub fn router(&self, hosts: Vec<String>) -> Router {
         routes::router(self.conversations.clone(), guard::Guard::new(hosts))
     }

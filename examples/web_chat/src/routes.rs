@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use futures::stream;
+use futures::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use turnstate::hook::Decision;
@@ -90,16 +90,20 @@ async fn events(
     let heartbeat = server.limits().heartbeat;
     // Held by the stream: when the browser goes away, the body is dropped, and the reader and its permit with it.
     let held = (reader, permit, conversation);
-    let body = stream::unfold(held, move |(mut reader, permit, conversation)| async move {
+    let following = stream::unfold(held, move |(mut reader, permit, conversation)| async move {
         let events = next_events(&mut reader, heartbeat).await;
         Some((Ok::<_, std::convert::Infallible>(events), (reader, permit, conversation)))
     });
+    let body = stream::once(async { Ok(RECONNECT.to_owned()) }).chain(following);
     let mut response = Response::new(Body::from_stream(body));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
 }
+
+/// Tells a browser how long to wait before it connects again, in milliseconds.
+const RECONNECT: &str = "retry: 1000\n\n";
 
 /// The next events, or a sign of life: without one, nobody would notice that a browser is gone.
 async fn next_events(reader: &mut Reader<Board>, heartbeat: Duration) -> String {

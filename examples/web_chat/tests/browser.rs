@@ -2,10 +2,9 @@
 
 mod support;
 
-use std::process::Command;
 use std::time::Duration;
 
-use support::{Server, find};
+use support::{Server, find, node};
 use web_chat::{ChatModel, Limits};
 
 #[test]
@@ -16,17 +15,7 @@ fn a_person_chats_in_a_browser() {
         return;
     };
     let server = Server::start(ChatModel::demonstration(Duration::from_millis(20)), Limits::default());
-    let output = Command::new("node")
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/browser.mjs"))
-        .args([server.url().as_str(), &driver, &browser])
-        .output()
-        .expect("node is installed with the services");
-    assert!(
-        output.status.success(),
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    node("browser.mjs", &[&server.url(), &driver, &browser]);
     // Every page is closed by now, so the server keeps nobody.
     server.wait_until("nobody reads", |service| service.readers() == 0);
 }

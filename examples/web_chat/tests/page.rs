@@ -3,10 +3,9 @@
 
 mod support;
 
-use std::process::Command;
 use std::time::Duration;
 
-use support::{Server, find};
+use support::{Server, find, node};
 use web_chat::{ChatModel, Limits};
 
 #[test]
@@ -15,19 +14,9 @@ fn pages_that_come_late_show_what_those_do_that_were_there_from_the_beginning() 
     if find("pages_that_come_late", "node_modules").is_none() {
         return;
     }
-    // So few steps are kept that some readers are shown a second snapshot.
+    // So few steps are kept that readers are likely to be shown further snapshots on the way.
     let mut limits = Limits::default();
-    limits.steps = 8;
+    limits.steps = 2;
     let server = Server::start(ChatModel::demonstration(Duration::from_millis(2)), limits);
-    let output = Command::new("node")
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page.mjs"))
-        .arg(server.url())
-        .output()
-        .expect("node is installed with the services");
-    assert!(
-        output.status.success(),
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    node("page.mjs", &[&server.url()]);
 }

@@ -122,6 +122,12 @@ impl Board {
         self.messages.len()
     }
 
+    /// Whether the last run ended before the model was done.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        let ended = self.ending.as_ref();
+        ended.is_some_and(|ending| !matches!(ending, Ending::Stopped { .. } | Ending::Terminated))
+    }
+
     /// Takes over an event of the agent. `state` is the run's state at that event.
     pub(crate) fn hear(
         &mut self,

@@ -6,6 +6,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -126,4 +127,13 @@ pub(crate) fn find(test: &str, part: &str) -> Option<String> {
     // Past the test runner, which keeps what a passing test prints.
     let _ = writeln!(std::io::stderr(), "skipped {test}: {part} is not installed (.ci/services install)");
     None
+}
+
+/// Runs a script beside the tests, and fails with what it printed if it fails.
+pub(crate) fn node(script: &str, arguments: &[&str]) {
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(script);
+    let output = Command::new("node").arg(script).args(arguments).output();
+    let output = output.expect("node is installed with the services");
+    let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "{}", printed.concat());
 }
