@@ -10,6 +10,7 @@ const $ = (id) => document.getElementById(id);
 const view = {
   announcer: $("announcer"),
   asked: $("asked"),
+  awaiting: $("awaiting"),
   composer: $("composer"),
   connection: $("connection"),
   fault: $("fault"),
@@ -180,6 +181,9 @@ function draw() {
   document.body.dataset.conversation = id === null ? "none" : "open";
   view.seen.disabled = id === null;
   log.render(state);
+  // Between a request and the first word of its answer nothing else would show that something happens.
+  const isBusy = state.answer || state.questions.length > 0 || state.calls.some((call) => !call.ended);
+  view.awaiting.hidden = !state.running || Boolean(isBusy) || isModelView;
   drawComposer();
   drawWaiting();
   drawAsked();
@@ -248,7 +252,7 @@ function drawAsked() {
 
 function drawOutcome() {
   const { ending, running } = state;
-  const key = JSON.stringify([ending, running]);
+  const key = JSON.stringify([ending, running, state.waiting.length > 0]);
   if (view.outcome.dataset.key === key) return;
   view.outcome.dataset.key = key;
   const words = running ? null : outcomeWords(ending);
@@ -269,7 +273,7 @@ function outcomeWords(ending) {
       return { text: isSaid ? "The agent could not finish." : `The agent could not finish: ${ending.message}`, button: "Try again" };
     }
     case "aborted":
-      return { text: "You stopped the agent. What was streamed stays, and what waits is delivered when it goes on.", button: "Try again" };
+      return { text: `You stopped the agent.${state.waiting.length > 0 ? " What waits is delivered when it goes on." : ""}`, button: "Try again" };
     case "endedByHook":
       return { text: ending.reason ?? "The agent was ended by a rule.", button: "Go on" };
     default:
@@ -354,7 +358,11 @@ view.text.addEventListener("keydown", (event) => {
 view.followUp.addEventListener("click", () => sendText("follow_up"));
 view.note.addEventListener("click", () => sendText("note"));
 view.stop.addEventListener("click", () => act("stop"));
-view.seen.addEventListener("click", () => showModelView(!isModelView));
+view.seen.addEventListener("click", () => {
+  showModelView(!isModelView);
+  if (isModelView) page.scrollTo({ top: 0 });
+  else scrollToEnd();
+});
 view.latest.addEventListener("click", scrollToEnd);
 $("asked-show").addEventListener("click", () => {
   showModelView(false);

@@ -10,13 +10,14 @@ export function spansOf(marks, now) {
   let turn = null;
   for (const mark of marks) {
     if (mark.moment === "turn_start") {
-      turn = { begin: mark.at, end: null, model: null, calls: [] };
+      // The model is asked when a turn begins; when exactly, its answer tells.
+      turn = { begin: mark.at, end: null, model: { begin: mark.at, end: null, flaw: "" }, calls: [] };
       run.turns.push(turn);
     }
     if (!turn) continue;
     if (mark.moment === "turn_end") turn.end = mark.at;
-    else if (mark.moment === "answer_start") turn.model = { begin: mark.at, end: null, flaw: "" };
-    else if (mark.moment === "answer_end" && turn.model) Object.assign(turn.model, { end: mark.at, flaw: mark.flaw ?? "" });
+    else if (mark.moment === "answer_start") turn.model.begin = mark.at;
+    else if (mark.moment === "answer_end") Object.assign(turn.model, { end: mark.at, flaw: mark.flaw ?? "" });
     else if (mark.moment === "call_start") turn.calls.push({ call: mark.call, name: mark.name, begin: mark.at, end: null, flaw: "" });
     else if (mark.moment === "call_end") {
       const call = turn.calls.find((known) => known.call === mark.call);
@@ -24,7 +25,7 @@ export function spansOf(marks, now) {
     }
   }
   for (const open of run.turns.flatMap((turn) => [turn, turn.model, ...turn.calls])) {
-    if (open && open.end === null) open.end = end;
+    if (open.end === null) open.end = end;
   }
   return run;
 }
@@ -56,7 +57,7 @@ export function drawTimeline(node, state) {
   };
   const track = (className, bars) => el("div", { className: `track ${className}` }, ...bars);
   const turns = run.turns.map((turn, at) => place(turn, "turn", String(at + 1)));
-  const models = run.turns.filter((turn) => turn.model).map(({ model }) => place(model, `bar model${model.flaw && " flawed"}`, ""));
+  const models = run.turns.map(({ model }) => place(model, `bar model${model.flaw && " flawed"}`, ""));
   const lanes = lanesOf(run.turns.flatMap((turn) => turn.calls)).map((lane) =>
     track("", lane.map((call) => place(call, `bar tool${call.flaw && " flawed"}`, call.name))),
   );
@@ -86,6 +87,5 @@ function summary(run, state) {
 
 function turnItem(turn) {
   const part = (name, span) => `${name} ${duration(span.end - span.begin)}${span.flaw ? ` (${span.flaw})` : ""}`;
-  const parts = [turn.model ? part("model", turn.model) : null, ...turn.calls.map((call) => part(call.name, call))];
-  return el("li", {}, parts.filter((text) => text !== null).join(", ") || "…");
+  return el("li", {}, [part("model", turn.model), ...turn.calls.map((call) => part(call.name, call))].join(", "));
 }

@@ -135,8 +135,9 @@ fn event(id: u64, kind: &str, data: &impl Serialize) -> String {
     }
 }
 
-/// The most that a reader takes at a time, in bytes, unless a single event is longer.
-const PIECE: usize = 64 * 1024;
+/// The most that a reader takes at a time, in bytes, unless a single event is longer. The connection of a browser that
+/// reads nothing holds a few of these.
+const PIECE: usize = 16 * 1024;
 
 /// One reader of a feed.
 pub(crate) struct Reader<B> {

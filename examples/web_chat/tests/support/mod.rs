@@ -23,7 +23,7 @@ impl Server {
     pub(crate) fn start(model: ChatModel, limits: Limits) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let service = WebChat::new(model, limits);
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = runtime.block_on(async { listen() });
         let address = listener.local_addr().unwrap();
         let router = service.router(Vec::new());
         runtime.spawn(async move { axum::serve(listener, router).await });
@@ -85,6 +85,14 @@ impl Server {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Connections inherit the small buffer: a client that does not read is felt soon.
+fn listen() -> tokio::net::TcpListener {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.set_send_buffer_size(8 * 1024).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket.listen(1024).unwrap()
 }
 
 /// An answer, read to its end.
