@@ -7,6 +7,11 @@ import { readFile } from "node:fs/promises";
 
 const url = process.argv[2];
 
+setTimeout(() => {
+  console.error("the test of the page's modules took too long");
+  process.exit(1);
+}, 60_000).unref();
+
 /** A module of the page. Its imports are only needed where there is a document. */
 async function load(name) {
   const source = await readFile(new URL(`../page/${name}`, import.meta.url), "utf8");
@@ -150,16 +155,18 @@ const readers = [read(path)];
 const [first] = readers;
 await until("the first reader is there", () => first.state);
 
-/** Runs a prompt to its end. At every change of the first reader's state another one comes. */
+/** Runs a prompt to its end. At changes of the first reader's state other ones come. */
 async function runWith(prompt, onChange = () => {}) {
+  const runs = first.state.timeline[0]?.at;
   await post(`${path}/prompt`, { text: prompt });
-  await until("it runs", () => first.state.running);
+  await until("it runs", () => first.state.timeline[0]?.at !== runs);
+  const most = readers.length + 30;
   let seen = 0;
   while (first.state.running) {
-    if (first.last !== seen && readers.length < 120) {
+    if (first.last !== seen) {
       seen = first.last;
-      readers.push(read(path));
       await onChange();
+      if (readers.length < most) readers.push(read(path));
     }
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
