@@ -14,7 +14,7 @@ fn a_person_chats_in_a_browser() {
     else {
         return;
     };
-    let server = Server::start(ChatModel::demonstration(Duration::from_millis(20)), Limits::default());
+    let server = Server::start(ChatModel::demonstration(Duration::from_millis(15)), Limits::default());
     node("browser.mjs", &[&server.url(), &driver, &browser]);
     // Every page is closed by now, so the server keeps nobody.
     server.wait_until("nobody reads", |service| service.readers() == 0);
