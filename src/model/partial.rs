@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use smallvec::SmallVec;
 use thiserror::Error;
 
 use super::arguments::ArgumentsBuilder;
@@ -19,7 +18,7 @@ pub struct PartialMessage {
     /// Everything but the content: the message that it will be, where it will stay.
     head: Arc<AssistantMessage>,
     /// By content index, ascending.
-    blocks: SmallVec<[(u32, PartialBlock); 1]>,
+    blocks: Vec<(u32, PartialBlock)>,
     /// Where the last delta went: the next one usually goes there too.
     last: usize,
 }
@@ -176,7 +175,7 @@ impl PartialMessage {
         let empty = Arc::make_mut(&mut head);
         empty.stop_reason = StopReason::Pending;
         empty.content.clear();
-        Self { head, blocks: SmallVec::new(), last: 0 }
+        Self { head, blocks: Vec::new(), last: 0 }
     }
 
     /// Everything but the content: the model, the usage so far, the stop reason `pending`.
