@@ -7,14 +7,17 @@
 
 mod workloads;
 
-use workloads::{ALL, Measured, Workload};
+use workloads::{ALL, BytesPerAgent, Measured, Workload};
 
 fn main() {
+    // First, while the process has no memory to reuse.
+    let BytesPerAgent { idle, running } = workloads::bytes_per_agent(10_000);
     let rows: Vec<_> = ALL.iter().map(row).collect();
     println!("\n| workload | per unit | × floor | budget | usual size ÷ small size, per unit |");
     println!("|---|---|---|---|---|");
     rows.iter().for_each(|row| println!("{row}"));
-    println!("\npeak memory of the whole run: {} KiB", workloads::peak_rss_kb());
+    println!("\nmemory: {idle} bytes for each idle agent, {running} for each in the middle of an answer");
+    println!("peak memory of the whole run: {} KiB", workloads::peak_rss_kb());
 }
 
 fn row(workload: &Workload) -> String {

@@ -83,7 +83,7 @@ pub(crate) const ALL: &[Workload] = &[
     },
 ];
 
-fn no_op() -> AgentTool {
+pub(crate) fn no_op() -> AgentTool {
     tool_fn("no_op", "Does nothing.", async |_: NoArgs, _| Ok("ok"))
 }
 

@@ -7,7 +7,9 @@
 mod floors;
 mod loads;
 mod measure;
+mod memory;
 mod models;
 
 pub(crate) use loads::{ALL, Workload};
 pub(crate) use measure::{Measured, peak_rss_kb};
+pub(crate) use memory::{BytesPerAgent, bytes_per_agent};

@@ -71,6 +71,9 @@ struct Subscribed<M> {
 /// The listeners of an agent, in order of registration. The list is copied when it changes, never while it is read.
 pub(super) struct Listeners<M>(Mutex<Arc<Vec<Arc<Subscribed<M>>>>>);
 
+/// The listeners of one moment.
+pub(super) struct Listening<M>(Arc<Vec<Arc<Subscribed<M>>>>);
+
 impl<M> Default for Listeners<M> {
     fn default() -> Self {
         Self(Mutex::default())
@@ -83,16 +86,14 @@ impl<M> Listeners<M> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn list(&self) -> Arc<Vec<Arc<Subscribed<M>>>> {
-        self.lock().clone()
+    /// Those who listen now; `None` if nobody does.
+    pub(super) fn listening(&self) -> Option<Listening<M>> {
+        let list = self.lock();
+        (!list.is_empty()).then(|| Listening(list.clone()))
     }
 
     pub(super) fn len(&self) -> usize {
         self.lock().len()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn add(&self, listener: Box<dyn Listener<M>>) -> Weak<Subscribed<M>> {
@@ -110,12 +111,14 @@ impl<M> Listeners<M> {
             Arc::make_mut(&mut list).remove(at);
         }
     }
+}
 
+impl<M> Listening<M> {
     /// Tells an event to one listener after the other, and gives the text of the first panic. One that panics keeps
     /// nobody else from hearing it.
     pub(super) async fn tell(&self, event: &AgentEvent<M>, cx: ListenerContext<'_, M>) -> Option<String> {
         let mut panicked = None;
-        for subscribed in self.list().iter() {
+        for subscribed in self.0.iter() {
             if subscribed.gone.load(Ordering::Acquire) {
                 continue;
             }

@@ -102,13 +102,13 @@ impl<M: CustomMessage> Lease<M> {
     async fn tell(&mut self, event: AgentEvent<M>) {
         let Some(run) = &mut self.run else { return };
         let last_run = self.agent.slot().state.follow(&event, run.state());
-        drop_foreign(last_run);
-        if self.agent.listeners.is_empty() {
-            return;
+        if let (Some(_), _) | (_, Some(_)) = &last_run {
+            drop_foreign(last_run);
         }
+        let Some(listening) = self.agent.listeners.listening() else { return };
         let event = self.telling.insert(event);
         let cx = ListenerContext { state: run.state(), abort: run.abort_signal() };
-        if let Some(panic) = self.agent.listeners.tell(event, cx).await {
+        if let Some(panic) = listening.tell(event, cx).await {
             run.fail(format!("a listener panicked: {panic}"));
             if let AgentEvent::AgentEnd { .. } = event {
                 // The run is over, and only its outcome has changed.
