@@ -49,16 +49,27 @@ fn decide(messages: &[Message]) -> Decision {
             _ => None,
         })
         .collect();
-    match results.as_slice() {
-        [] => Decision::Call {
+    match (results.as_slice(), quoted(&question)) {
+        ([], Some(command)) => Decision::Call {
+            thinking: "I am to run a command; the person will be asked first.".to_owned(),
+            tool: "run_command",
+            arguments: serde_json::json!({ "command": command }),
+        },
+        ([], None) => Decision::Call {
             thinking: "First I look at what is here.".to_owned(),
             tool: "list_files",
             arguments: serde_json::json!({ "path": "." }),
         },
-        [(_, listing, false)] => read_or_write(&question, listing),
-        [.., ("read_file", text, false)] => Decision::Answer(answer_from(&question, text)),
-        [.., (_, text, _)] => Decision::Answer(format!("This is what came of it: {text}")),
+        ([("list_files", listing, false)], _) => read_or_write(&question, listing),
+        ([.., ("read_file", text, false)], _) => Decision::Answer(answer_from(&question, text)),
+        ([.., (_, text, _)], _) => Decision::Answer(format!("This is what came of it: {}", text.trim_end())),
     }
+}
+
+/// What stands between backquotes: a command.
+fn quoted(question: &str) -> Option<&str> {
+    let mut parts = question.split('`');
+    parts.nth(1).filter(|command| !command.is_empty() && parts.next().is_some())
 }
 
 fn read_or_write(question: &str, listing: &str) -> Decision {
