@@ -28,6 +28,7 @@ pub(crate) struct Console {
     /// Whether a person sits there. Otherwise one prompt is answered, and nothing is asked.
     interactive: bool,
     inbox: mpsc::UnboundedReceiver<Word>,
+    sender: mpsc::UnboundedSender<Word>,
     question: Option<oneshot::Sender<Decision>>,
     input_ended: bool,
     interrupted: Arc<AtomicBool>,
@@ -37,6 +38,8 @@ pub(crate) struct Console {
 /// What comes from outside of the run.
 enum Word {
     Line(String),
+    /// Ctrl-C, which the terminal has shown as `^C`.
+    Interrupt,
     EndOfInput,
     Question(String, oneshot::Sender<Decision>),
 }
@@ -88,7 +91,9 @@ impl Console {
             painter: Painter::new(abilities),
             interactive,
             inbox,
+            sender: sender.clone(),
             question: None,
+            // Then nothing is waited for.
             input_ended: !interactive,
             interrupted: Arc::default(),
             started: Instant::now(),
@@ -98,9 +103,11 @@ impl Console {
 
     /// Has Ctrl-C abort the run, and leave when it comes again or when nothing runs.
     pub(crate) fn watch_interrupts(&mut self, handle: &Handle) {
-        let (handle, interrupted) = (handle.clone(), self.interrupted.clone());
+        let (handle, interrupted, console) = (handle.clone(), self.interrupted.clone(), self.sender.clone());
         let watching = ctrlc::set_handler(move || {
             if handle.is_running() && !interrupted.swap(true, Ordering::Relaxed) {
+                // Nobody listens any more only if the program ends.
+                let _ = console.unbounded_send(Word::Interrupt);
                 handle.abort();
             } else {
                 println!();
@@ -131,8 +138,13 @@ impl Console {
             return self.next_prompt().await;
         }
         let mut text = String::new();
-        io::stdin().lock().read_to_string(&mut text).ok()?;
-        Some(text).filter(|text| !text.trim().is_empty())
+        let read = io::stdin().lock().read_to_string(&mut text);
+        if read.is_err() || text.trim().is_empty() {
+            self.painter.note("(Nothing was asked: give a question on the command line, or through a pipe.)");
+            self.write();
+            return None;
+        }
+        Some(text)
     }
 
     /// Waits for a prompt; `None` when no more will be typed.
@@ -144,7 +156,7 @@ impl Console {
                 Word::Line(line) if !without_mark(&line).1.is_empty() => {
                     return Some(without_mark(&line).1.to_owned());
                 }
-                Word::Line(_) | Word::Question(..) | Word::EndOfInput => {}
+                Word::Line(_) | Word::Interrupt | Word::Question(..) | Word::EndOfInput => {}
             }
         }
         None
@@ -169,6 +181,8 @@ impl Console {
                         self.painter.ask(&text);
                         self.write();
                     }
+                    // The run drops the question itself.
+                    Word::Interrupt => {}
                     Word::EndOfInput => self.question = None,
                 }
             }
@@ -180,7 +194,7 @@ impl Console {
             smol::Timer::after(SILENCE).await;
             Step::Silence
         };
-        or(event, or(line, silence)).await
+        or(line, or(event, silence)).await
     }
 
     /// Gives a line to whoever waits for it: a question, or the run.
@@ -220,10 +234,6 @@ impl Console {
     /// A run is over.
     pub(crate) fn end(&mut self, outcome: Option<&Outcome>, has_queued: bool) {
         self.question = None;
-        if self.interactive && self.interrupted.load(Ordering::Relaxed) {
-            // The terminal has shown `^C`.
-            self.painter.cursor_moved(true);
-        }
         if let Some(outcome) = outcome {
             self.painter.end(outcome, self.started.elapsed());
         }
@@ -237,6 +247,7 @@ impl Console {
         let word = self.inbox.next().await.unwrap_or(Word::EndOfInput);
         match word {
             Word::Line(_) => self.painter.cursor_moved(false),
+            Word::Interrupt => self.painter.cursor_moved(true),
             Word::EndOfInput if self.input_ended => pending().await,
             Word::EndOfInput => self.input_ended = true,
             Word::Question(..) => {}

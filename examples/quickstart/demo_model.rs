@@ -7,6 +7,8 @@ use futures::stream::{self, StreamExt};
 use turnstate::message::{Message, StopReason};
 use turnstate::model::{Delta, Model, Request, StreamFn};
 
+use crate::text::count;
+
 /// Shown before the first answer: nobody is to take this for a real model.
 pub(crate) const NOTICE: &str =
     "(The embedded demonstration model answers: it is scripted, but its tool calls are real.)";
@@ -103,11 +105,11 @@ fn answer_from(question: &str, text: &str) -> String {
         .filter(|name| !name.is_empty() && !name.starts_with('#'))
         .collect();
     if names.is_empty() || !question.to_lowercase().contains("dependenc") {
-        let lines = text.lines().count();
+        let lines = count(text.lines().count().try_into().unwrap_or(u64::MAX), "line");
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-        return format!("The file has {lines} lines and begins with: {first}");
+        return format!("The file has {lines} and begins with: {first}");
     }
-    format!("It names {} dependencies: {}.", names.len(), names.join(", "))
+    format!("It names these dependencies: {}.", names.join(", "))
 }
 
 /// The decision as a model streams it: in small pieces.
