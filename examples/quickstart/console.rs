@@ -245,9 +245,9 @@ impl Console {
 
     async fn next_word(&mut self) -> Word {
         let word = self.inbox.next().await.unwrap_or(Word::EndOfInput);
-        match word {
-            Word::Line(_) => self.painter.cursor_moved(false),
-            Word::Interrupt => self.painter.cursor_moved(true),
+        match &word {
+            Word::Line(line) => self.painter.line_was_typed(line),
+            Word::Interrupt => self.painter.was_interrupted(),
             Word::EndOfInput if self.input_ended => pending().await,
             Word::EndOfInput => self.input_ended = true,
             Word::Question(..) => {}

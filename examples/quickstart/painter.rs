@@ -12,6 +12,8 @@ use crate::text::{arguments, clean, count, duration, one_line};
 const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
 const ERASE_TO_END: &str = "\x1b[K";
+/// Goes to the start of the line before, and erases it.
+const LINE_BEFORE: &str = "\x1b[A\r\x1b[K";
 /// Remembers the cursor and keeps the terminal from scrolling at its edge; and back.
 const BEHIND_THE_CURSOR: (&str, &str) = ("\x1b7\x1b[?7l", "\x1b[?7h\x1b8");
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -108,9 +110,18 @@ impl Painter {
         self.put(text);
     }
 
-    /// The terminal itself has moved the cursor: to the start of a line, where a line was typed, or into one.
-    pub(crate) fn cursor_moved(&mut self, in_line: bool) {
-        self.in_line = in_line;
+    /// The person has typed a line, which the terminal has shown.
+    pub(crate) fn line_was_typed(&mut self, line: &str) {
+        // Behind it there is still what the spinner showed. A line that may have been wrapped is left alone.
+        if mem::take(&mut self.spinner_is_shown) && !self.in_line && line.chars().count() <= 40 {
+            self.out.extend([LINE_BEFORE, &clean(line), "\n"]);
+        }
+        self.in_line = false;
+    }
+
+    /// The terminal has shown `^C`.
+    pub(crate) fn was_interrupted(&mut self) {
+        self.in_line = true;
     }
 
     /// Shows that there is still work, behind the cursor, so that what is being typed stays where it is.

@@ -156,3 +156,16 @@ fn nothing_moves_where_there_is_no_terminal() {
     painter.spin();
     assert_eq!(painter.take(), "");
 }
+
+#[test]
+fn what_the_spinner_showed_behind_a_typed_line_is_wiped_off() {
+    let mut painter = Painter::new(Abilities { colors: false, moves: true });
+    painter.show(&AgentEvent::TurnStart);
+    painter.spin();
+    painter.take();
+    painter.line_was_typed("And then?");
+    painter.note("(so)");
+    assert_eq!(painter.take(), "\x1b[A\r\x1b[KAnd then?\n(so)\n");
+    painter.line_was_typed("No spinner was there.");
+    assert_eq!(painter.take(), "");
+}
