@@ -110,7 +110,8 @@ impl Console {
                 let _ = console.unbounded_send(Word::Interrupt);
                 handle.abort();
             } else {
-                println!();
+                // Not to the output, which may be locked by whoever hangs.
+                let _ = writeln!(io::stderr());
                 std::process::exit(130);
             }
         });
