@@ -7,6 +7,9 @@
 //! | `TURNSTATE_API_KEY` | the key, where the server wants one |
 //! | `TURNSTATE_PROVIDER` | `openai-compatible`, which is meant where nothing is said, or `genai` |
 //!
+//! `genai` finds the server by the model's name (`claude-sonnet-4-5`, `groq::llama-3.3-70b`), and the key in that provider's own
+//! variable (`ANTHROPIC_API_KEY`), where the two above say nothing.
+//!
 //! Without any of them the embedded demonstration model answers.
 
 use std::fmt;
@@ -20,13 +23,15 @@ use crate::demo_model;
 pub(crate) const KEY: &str = "TURNSTATE_API_KEY";
 
 /// The features without which no server is spoken to.
-const FEATURES: &str = "openai-compatible,transport-reqwest,rustls";
+const FOR_OPENAI_COMPATIBLE: &str = "openai-compatible,transport-reqwest,rustls";
+const FOR_GENAI: &str = "genai,rustls";
 
 /// A model as the variables name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
     Demonstration,
     OpenAiCompatible { model: String, base_url: String, key: Option<String> },
+    Genai { model: String, base_url: Option<String>, key: Option<String> },
 }
 
 /// A model that can be asked.
@@ -76,6 +81,11 @@ pub(crate) fn choose(variable: impl Fn(&str) -> Option<String>) -> Result<Choice
             let base_url = checked_url(base_url.ok_or(Advice::NoServer { named })?)?;
             Ok(Choice::OpenAiCompatible { model: model.ok_or(Advice::NoModel)?, base_url, key })
         }
+        Some("genai") => Ok(Choice::Genai {
+            model: model.ok_or(Advice::NoModel)?,
+            base_url: base_url.map(checked_url).transpose()?,
+            key,
+        }),
         Some(other) => Err(Advice::UnknownProvider(other.to_owned())),
     }
 }
@@ -107,6 +117,7 @@ impl Choice {
             Self::OpenAiCompatible { model, base_url, key } => {
                 openai_compatible(model, &base_url, key, words)
             }
+            Self::Genai { model, base_url, key } => genai(model, base_url, key, words),
         }
     }
 }
@@ -121,14 +132,8 @@ fn openai_compatible(
     use turnstate::provider::{OpenAiCompatible, ReqwestTransport};
 
     if base_url.starts_with("https://") && !cfg!(feature = "rustls") {
-        return Err(Advice::NotBuiltIn { features: FEATURES, words: words.to_vec() });
+        return Err(Advice::NotBuiltIn { features: FOR_OPENAI_COMPATIBLE, words: words.to_vec() });
     }
-    // `reqwest` does its input and output on Tokio. One thread does, whatever executor drives the run.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Advice::NoRuntime(error.to_string()))?;
     let server = OpenAiCompatible::new(ReqwestTransport::new(), base_url);
     let server = match key {
         Some(key) => server.with_api_key(key),
@@ -138,17 +143,65 @@ fn openai_compatible(
         stream: Arc::new(server),
         notice: format!("({model} at {} answers.)", host_of(base_url)),
         model: Model::new("openai-compatible", model).with_api("openai-completions"),
-        runtime: Some(runtime),
+        runtime: Some(runtime()?),
     })
 }
 
 #[cfg(not(all(feature = "openai-compatible", feature = "transport-reqwest")))]
 fn openai_compatible(_: String, _: &str, _: Option<String>, words: &[String]) -> Result<Opened, Advice> {
-    Err(Advice::NotBuiltIn { features: FEATURES, words: words.to_vec() })
+    Err(Advice::NotBuiltIn { features: FOR_OPENAI_COMPATIBLE, words: words.to_vec() })
+}
+
+#[cfg(feature = "genai")]
+fn genai(
+    model: String,
+    base_url: Option<String>,
+    key: Option<String>,
+    words: &[String],
+) -> Result<Opened, Advice> {
+    use turnstate::provider::Genai;
+
+    let is_plain = base_url.as_ref().is_some_and(|url| url.starts_with("http://"));
+    if !is_plain && !cfg!(feature = "rustls") {
+        return Err(Advice::NotBuiltIn { features: FOR_GENAI, words: words.to_vec() });
+    }
+    let mut provider = Genai::new();
+    if let Some(url) = &base_url {
+        provider = provider.with_base_url(url);
+    }
+    if let Some(key) = key {
+        provider = provider.with_api_key(key);
+    }
+    let place = base_url.as_deref().map(|url| format!(" at {}", host_of(url))).unwrap_or_default();
+    Ok(Opened {
+        stream: Arc::new(provider),
+        notice: format!("({model}{place} answers, through genai.)"),
+        // Without a provider: then the name says whose model it is.
+        model: Model::new("", model),
+        runtime: Some(runtime()?),
+    })
+}
+
+#[cfg(not(feature = "genai"))]
+fn genai(_: String, _: Option<String>, _: Option<String>, words: &[String]) -> Result<Opened, Advice> {
+    Err(Advice::NotBuiltIn { features: FOR_GENAI, words: words.to_vec() })
+}
+
+/// Both HTTP clients do their input and output on Tokio. One thread does, whatever executor drives the run.
+#[cfg(any(feature = "genai", feature = "transport-reqwest"))]
+fn runtime() -> Result<tokio::runtime::Runtime, Advice> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Advice::NoRuntime(error.to_string()))
 }
 
 /// Host and port: the rest of a URL may hold a secret.
-#[cfg_attr(not(feature = "openai-compatible"), allow(dead_code, reason = "only real models have a host"))]
+#[cfg_attr(
+    not(any(feature = "genai", feature = "openai-compatible")),
+    allow(dead_code, reason = "only real models have a host")
+)]
 fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -159,14 +212,14 @@ impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoModel => f.write_str(
-                "TURNSTATE_BASE_URL names a server and nothing names a model: set TURNSTATE_MODEL to one that the \
-                 server has.",
+                "A server is chosen and nothing names a model: set TURNSTATE_MODEL to one that it has, by its name there.",
             ),
             Self::NoServer { named } => write!(
                 f,
                 "{named} is set and nothing says which server is meant: set TURNSTATE_BASE_URL, as \
-                 http://127.0.0.1:11434/v1 for a local one or https://api.openai.com/v1 for a hosted one, or unset \
-                 {named} to talk to the demonstration model."
+                 http://127.0.0.1:11434/v1 for a local one or https://api.openai.com/v1 for a hosted one, or \
+                 TURNSTATE_PROVIDER=genai, which finds it by the model's name. To talk to the demonstration model, \
+                 unset {named}."
             ),
             Self::NotAUrl(url) => write!(
                 f,
@@ -178,7 +231,7 @@ impl fmt::Display for Advice {
                 "TURNSTATE_BASE_URL is `{url}`: leave `/chat/completions` off, it is added to every request."
             ),
             Self::UnknownProvider(name) => {
-                write!(f, "TURNSTATE_PROVIDER is `{name}`, which nobody here knows: set it to openai-compatible.")
+                write!(f, "TURNSTATE_PROVIDER is `{name}`, which nobody here knows: set it to openai-compatible or to genai.")
             }
             Self::NotBuiltIn { features, words } => {
                 write!(
@@ -222,6 +275,14 @@ mod tests {
         assert_eq!(chosen(&[model, url]), Ok(server(None)));
         assert_eq!(chosen(&[model, url, (KEY, "k")]), Ok(server(Some("k"))));
         assert_eq!(chosen(&[model, url, ("TURNSTATE_PROVIDER", "openai-compatible")]), Ok(server(None)));
+        let genai = |base_url: Option<&str>, key: Option<&str>| Choice::Genai {
+            model: "m".to_owned(),
+            base_url: base_url.map(str::to_owned),
+            key: key.map(str::to_owned),
+        };
+        let by_name = ("TURNSTATE_PROVIDER", "genai");
+        assert_eq!(chosen(&[model, by_name]), Ok(genai(None, None)));
+        assert_eq!(chosen(&[model, by_name, url, (KEY, "k")]), Ok(genai(Some(url.1), Some("k"))));
     }
 
     #[test]
@@ -231,19 +292,29 @@ mod tests {
             (
                 &[("TURNSTATE_MODEL", "m")][..],
                 "TURNSTATE_MODEL is set and nothing says which server is meant: set TURNSTATE_BASE_URL, as \
-                 http://127.0.0.1:11434/v1 for a local one or https://api.openai.com/v1 for a hosted one, or unset \
-                 TURNSTATE_MODEL to talk to the demonstration model.",
+                 http://127.0.0.1:11434/v1 for a local one or https://api.openai.com/v1 for a hosted one, or \
+                 TURNSTATE_PROVIDER=genai, which finds it by the model's name. To talk to the demonstration model, \
+                 unset TURNSTATE_MODEL.",
             ),
             (
                 &[(KEY, "secret")],
                 "TURNSTATE_API_KEY is set and nothing says which server is meant: set TURNSTATE_BASE_URL, as \
-                 http://127.0.0.1:11434/v1 for a local one or https://api.openai.com/v1 for a hosted one, or unset \
-                 TURNSTATE_API_KEY to talk to the demonstration model.",
+                 http://127.0.0.1:11434/v1 for a local one or https://api.openai.com/v1 for a hosted one, or \
+                 TURNSTATE_PROVIDER=genai, which finds it by the model's name. To talk to the demonstration model, \
+                 unset TURNSTATE_API_KEY.",
             ),
             (
                 &[url],
-                "TURNSTATE_BASE_URL names a server and nothing names a model: set TURNSTATE_MODEL to one that the \
-                 server has.",
+                "A server is chosen and nothing names a model: set TURNSTATE_MODEL to one that it has, by its name there.",
+            ),
+            (
+                &[("TURNSTATE_PROVIDER", "genai")],
+                "A server is chosen and nothing names a model: set TURNSTATE_MODEL to one that it has, by its name there.",
+            ),
+            (
+                &[("TURNSTATE_PROVIDER", "genai"), ("TURNSTATE_MODEL", "m"), ("TURNSTATE_BASE_URL", "here")],
+                "TURNSTATE_BASE_URL is `here`, which is no address of a server: write it with its scheme, as \
+                 http://127.0.0.1:11434/v1.",
             ),
             (
                 &[("TURNSTATE_BASE_URL", "localhost:11434"), ("TURNSTATE_MODEL", "m")],
@@ -262,7 +333,7 @@ mod tests {
             ),
             (
                 &[("TURNSTATE_PROVIDER", "magic"), url],
-                "TURNSTATE_PROVIDER is `magic`, which nobody here knows: set it to openai-compatible.",
+                "TURNSTATE_PROVIDER is `magic`, which nobody here knows: set it to openai-compatible or to genai.",
             ),
         ] {
             assert_eq!(chosen(variables).unwrap_err().to_string(), advice, "{variables:?}");
@@ -273,7 +344,7 @@ mod tests {
     fn what_is_not_built_in_names_the_command_with_the_persons_own_words() {
         let advice = |words: &[&str]| {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
-            Advice::NotBuiltIn { features: FEATURES, words }.to_string()
+            Advice::NotBuiltIn { features: FOR_OPENAI_COMPATIBLE, words }.to_string()
         };
         let command =
             "  cargo run --example quickstart --features openai-compatible,transport-reqwest,rustls";
