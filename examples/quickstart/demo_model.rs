@@ -7,6 +7,8 @@ use futures::stream::{self, StreamExt};
 use turnstate::message::{Message, StopReason};
 use turnstate::model::{Delta, Model, Request, StreamFn};
 
+use crate::text::count;
+
 /// Shown before the first answer: nobody is to take this for a real model.
 pub(crate) const NOTICE: &str =
     "(The embedded demonstration model answers: it is scripted, but its tool calls are real.)";
@@ -49,16 +51,27 @@ fn decide(messages: &[Message]) -> Decision {
             _ => None,
         })
         .collect();
-    match results.as_slice() {
-        [] => Decision::Call {
+    match (results.as_slice(), quoted(&question)) {
+        ([], Some(command)) => Decision::Call {
+            thinking: "I am to run a command; the person will be asked first.".to_owned(),
+            tool: "run_command",
+            arguments: serde_json::json!({ "command": command }),
+        },
+        ([], None) => Decision::Call {
             thinking: "First I look at what is here.".to_owned(),
             tool: "list_files",
             arguments: serde_json::json!({ "path": "." }),
         },
-        [(_, listing, false)] => read_or_write(&question, listing),
-        [.., ("read_file", text, false)] => Decision::Answer(answer_from(&question, text)),
-        [.., (_, text, _)] => Decision::Answer(format!("This is what came of it: {text}")),
+        ([("list_files", listing, false)], _) => read_or_write(&question, listing),
+        ([.., ("read_file", text, false)], _) => Decision::Answer(answer_from(&question, text)),
+        ([.., (_, text, _)], _) => Decision::Answer(format!("This is what came of it: {}", text.trim_end())),
     }
+}
+
+/// What stands between backquotes: a command.
+fn quoted(question: &str) -> Option<&str> {
+    let mut parts = question.split('`');
+    parts.nth(1).filter(|command| !command.is_empty() && parts.next().is_some())
 }
 
 fn read_or_write(question: &str, listing: &str) -> Decision {
@@ -92,11 +105,11 @@ fn answer_from(question: &str, text: &str) -> String {
         .filter(|name| !name.is_empty() && !name.starts_with('#'))
         .collect();
     if names.is_empty() || !question.to_lowercase().contains("dependenc") {
-        let lines = text.lines().count();
+        let lines = count(text.lines().count().try_into().unwrap_or(u64::MAX), "line");
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-        return format!("The file has {lines} lines and begins with: {first}");
+        return format!("The file has {lines} and begins with: {first}");
     }
-    format!("It names {} dependencies: {}.", names.len(), names.join(", "))
+    format!("It names these dependencies: {}.", names.join(", "))
 }
 
 /// The decision as a model streams it: in small pieces.

@@ -1,64 +1,96 @@
-//! A small agent in the terminal: it lists, reads and writes files, and asks before it writes.
+//! A small agent in the terminal: it lists, reads and writes files and runs commands, in the current folder.
 //!
 //! ```text
 //! cargo run --example quickstart -- "Which dependencies does Cargo.toml name?"
 //! ```
 //!
-//! The model is an embedded demonstration (see `demo_model.rs`): it is scripted, but the tools it calls are real, and
-//! its answers are made from what they give. While it works, type a line to steer it; Ctrl-C aborts the run, and
-//! leaves when nothing runs.
+//! It asks before it writes or runs anything. While it works, a line that is typed steers it, a line that begins with
+//! `+` waits until it is done, and Ctrl-C stops it; a second one leaves.
+//!
+//! The model is an embedded demonstration (`demo_model.rs`) unless environment variables name a real one; see
+//! `models.rs`. The library is at work in this file and in `tools.rs`; the rest is a terminal.
 
+mod console;
 mod demo_model;
-mod terminal;
+mod models;
+mod painter;
+mod shell;
+mod text;
 mod tools;
 
-use turnstate::hook::BeforeToolCall;
+use std::process::ExitCode;
+
+use turnstate::hook::Approval;
 use turnstate::{Idle, Run};
 
-use self::terminal::Terminal;
+use self::console::{Console, Step};
+use self::tools::Folder;
 
-fn main() {
-    let terminal = Terminal::open();
-    let run = Run::builder(demo_model::stream_fn())
-        .model(demo_model::model())
-        .system_prompt("You help a person with the files in the current directory. Be brief.")
-        .tool(tools::list_files())
-        .tool(tools::read_file())
-        .tool(tools::write_file())
-        .before_tool_call({
-            let terminal = terminal.clone();
-            async move |call, _| match call.name.as_str() {
-                "write_file" if !terminal.allows(call).await => {
-                    BeforeToolCall::block("The person does not want this file to be written.")
-                }
-                _ => BeforeToolCall::Allow,
-            }
-        })
-        .build();
-    terminal.attach(run.handle());
-    terminal.say(demo_model::NOTICE);
-    smol::block_on(converse(run, &terminal));
-}
+const SYSTEM_PROMPT: &str = "You help a person with the files in the current folder. Use the tools to look before you \
+                             answer, and be brief.";
 
-/// Answers the prompt of the command line, then whatever is typed.
-async fn converse(mut run: Run<Idle>, terminal: &Terminal) {
-    let mut prompt = terminal::prompt_of_the_command_line();
-    loop {
-        let Some(text) = prompt.take().or_else(|| terminal.read_prompt()) else { return };
-        run = answer(run, &text, terminal).await;
-        if !terminal.is_interactive() {
-            return;
+fn main() -> ExitCode {
+    match start() {
+        Ok(exit) => exit,
+        Err(advice) => {
+            eprintln!("{advice}");
+            ExitCode::from(2)
         }
     }
 }
 
-/// One run: everything it tells is shown as it comes.
-async fn answer(run: Run<Idle>, prompt: &str, terminal: &Terminal) -> Run<Idle> {
+/// Builds the run and lets the person talk to it; an error is a sentence that says what to do.
+fn start() -> Result<ExitCode, String> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let model = models::choose(|name| std::env::var(name).ok())
+        .and_then(|choice| choice.open(&words))
+        .map_err(|advice| advice.to_string())?;
+    let folder = Folder::current().map_err(|error| format!("The current folder cannot be read: {error}"))?;
+    let (mut console, asker) = Console::open();
+    let run = Run::builder(model.stream)
+        .model(model.model)
+        .system_prompt(SYSTEM_PROMPT)
+        .tools(tools::all(&folder))
+        .hook(
+            Approval::new(async move |request| asker.ask(request.call).await)
+                .always_allow(["list_files", "read_file"]),
+        )
+        .build();
+    console.watch_interrupts(&run.handle());
+    console.greet(&model.notice);
+    // Any executor will do. Only some models' HTTP clients want a runtime of their own around them.
+    let _inside = model.runtime.as_ref().map(|runtime| runtime.enter());
+    Ok(smol::block_on(converse(run, &mut console, words.join(" "))))
+}
+
+/// Answers the prompt of the command line, then whatever is typed.
+async fn converse(mut run: Run<Idle>, console: &mut Console, first: String) -> ExitCode {
+    let mut prompt = console.first_prompt(first).await;
+    while let Some(text) = prompt {
+        run = answer(run, &text, console).await;
+        prompt = console.next_prompt().await;
+    }
+    match run.outcome() {
+        Some(outcome) if !outcome.is_success() => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// One run: what it tells is shown as it comes, what is typed meanwhile goes to it.
+async fn answer(run: Run<Idle>, prompt: &str, console: &mut Console) -> Run<Idle> {
+    console.begin();
     let mut run = run.prompt(prompt);
-    while let Some(event) = run.next().await {
-        terminal.show(&event, run.state());
+    let handle = run.handle();
+    loop {
+        // Giving up the wait for an event loses nothing, so the two can race.
+        match console.next_step(run.next()).await {
+            Step::Event(Some(event)) => console.show(&event),
+            Step::Event(None) => break,
+            Step::Line(line) => console.take_line(&line, &handle),
+            Step::Silence => console.spin(),
+        }
     }
     let run = run.finish().await;
-    terminal.show_outcome(run.outcome());
+    console.end(run.outcome(), handle.has_queued());
     run
 }
