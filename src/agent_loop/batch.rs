@@ -3,6 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::slice;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -71,7 +72,7 @@ impl<M: CustomMessage> Spine<M> {
             self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
             let result = Arc::new(made_up_result(call, TRUNCATED.to_owned(), self.config.clock.timestamp()));
             self.emit_end(call, &result).await;
-            self.emit_results(&[result.clone()]).await;
+            self.emit_results(slice::from_ref(&result)).await;
             results.push(result);
         }
         self.remember_results(&results);
@@ -118,7 +119,7 @@ impl<M: CustomMessage> Spine<M> {
                 }
             }
             if let Some(Some(result)) = results.get(at) {
-                self.emit_results(&[result.clone()]).await;
+                self.emit_results(slice::from_ref(result)).await;
             }
         }
         results.into_iter().flatten().collect()
