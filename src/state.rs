@@ -281,10 +281,8 @@ impl<M> State<M> {
             AgentEvent::AgentEnd { .. } => (None, self.follow_outcome(told)),
             _ => (None, None),
         };
-        if told.turn.as_ref().is_some_and(|turn| turn.asked) {
-            self.expect_answer();
-        }
-        self.reduce(event);
+        self.fold(event);
+        self.usage = told.usage;
         match (event, told.partial()) {
             (AgentEvent::MessageStart { .. }, Some(partial)) => self.open_answer(partial.clone()),
             (AgentEvent::MessageUpdate { delta }, Some(partial)) => {
@@ -300,6 +298,12 @@ impl<M> State<M> {
 
     /// Takes over one event. A growing answer is grown by the driver itself, before its update is told.
     pub(crate) fn reduce(&mut self, event: &AgentEvent<M>) {
+        self.fold(event);
+        self.note_turn(event);
+    }
+
+    /// What everybody can see of the state.
+    fn fold(&mut self, event: &AgentEvent<M>) {
         match event {
             AgentEvent::AgentStart => {
                 self.progress = Progress::Running;
@@ -309,12 +313,8 @@ impl<M> State<M> {
                 self.outcome = None;
             }
             AgentEvent::AgentEnd { .. } => self.progress = Progress::Idle,
-            AgentEvent::TurnStart => self.turn = Some(Turn::default()),
-            AgentEvent::TurnEnd { message, .. } => {
-                if !message.is_usable() {
-                    self.error = Some(message.error_message.clone().unwrap_or_default());
-                }
-                self.turn = None;
+            AgentEvent::TurnEnd { message, .. } if !message.is_usable() => {
+                self.error = Some(message.error_message.clone().unwrap_or_default());
             }
             AgentEvent::MessageStart { message } => {
                 // An answer that streams is open already: the driver grows it.
@@ -322,30 +322,37 @@ impl<M> State<M> {
                     self.open = Some(Open::Message(message.clone()));
                 }
             }
-            AgentEvent::MessageUpdate { .. } | AgentEvent::ToolExecutionUpdate { .. } => {}
-            AgentEvent::MessageEnd { message } => self.close(message),
-            AgentEvent::ToolExecutionStart { call } => self.running.insert(call),
-            AgentEvent::ToolExecutionEnd { call, result } => {
-                self.running.remove(call);
-                if let Some(turn) = &mut self.turn {
-                    turn.settled.push((call.clone(), result.clone()));
-                }
+            AgentEvent::MessageEnd { message } => {
+                self.open = None;
+                self.transcript.push(message.clone());
+                self.added.push(message.clone());
             }
+            AgentEvent::ToolExecutionStart { call } => self.running.insert(call),
+            AgentEvent::ToolExecutionEnd { call, .. } => self.running.remove(call),
+            AgentEvent::TurnStart
+            | AgentEvent::TurnEnd { .. }
+            | AgentEvent::MessageUpdate { .. }
+            | AgentEvent::ToolExecutionUpdate { .. } => {}
         }
     }
 
-    fn close(&mut self, message: &AgentMessage<M>) {
-        self.open = None;
-        self.transcript.push(message.clone());
-        self.added.push(message.clone());
-        // What a host writes stands before the turn's answer: it answers nothing.
-        let Some(turn) = self.turn.as_mut().filter(|turn| turn.asked) else { return };
-        match message {
-            AgentMessage::Assistant(answer) => {
-                self.usage += answer.usage;
-                turn.answer = Some(answer.clone());
+    /// What of the open turn is needed to close it out of order.
+    fn note_turn(&mut self, event: &AgentEvent<M>) {
+        match (event, &mut self.turn) {
+            (AgentEvent::TurnStart, turn) => *turn = Some(Turn::default()),
+            (AgentEvent::TurnEnd { .. }, turn) => *turn = None,
+            (AgentEvent::ToolExecutionEnd { call, result }, Some(turn)) => {
+                turn.settled.push((call.clone(), result.clone()));
             }
-            AgentMessage::ToolResult(result) => turn.results.push(result.clone()),
+            // What a host writes stands before the turn's answer: it answers nothing.
+            (AgentEvent::MessageEnd { message }, Some(turn)) if turn.asked => match message {
+                AgentMessage::Assistant(answer) => {
+                    self.usage += answer.usage;
+                    turn.answer = Some(answer.clone());
+                }
+                AgentMessage::ToolResult(result) => turn.results.push(result.clone()),
+                _ => {}
+            },
             _ => {}
         }
     }

@@ -102,8 +102,8 @@ fault 'the projection is not extended' src/agent_loop/spine.rs \
         }'
 
 fault 'changed tools are not declared' src/agent_loop/spine.rs \
-    'let messages = declare(&self.memory.replay, declarations, messages, self.config.clock.now());' \
-    'let messages = if PLANTED { messages } else { declare(&self.memory.replay, declarations, messages, self.config.clock.now()) };'
+    'let messages = declare(&self.memory.replay, declarations, messages, now);' \
+    'let messages = if PLANTED { messages } else { declare(&self.memory.replay, declarations, messages, now) };'
 
 fault 'a cancelled call has no result' src/agent_loop/closing.rs \
     'for result in made_up {' \
