@@ -20,6 +20,7 @@ use super::schedule::{BatchOutcome, batch_mode, batch_outcome};
 use super::spine::Spine;
 use super::updates::{Update, Updates};
 use crate::clock::Clock;
+use crate::error_text::drop_foreign;
 use crate::event::AgentEvent;
 use crate::message::{AgentMessage, AssistantMessage, CustomMessage, ToolCall, ToolResultMessage};
 use crate::tool::{ExecutionMode, ToolResult};
@@ -269,7 +270,9 @@ impl Elsewhere {
         executing: impl Future<Output = Ended> + Send + 'static,
     ) -> Self {
         let (executing, ended) = executing.remote_handle();
-        let _ = catch_unwind(AssertUnwindSafe(|| spawner.spawn(Box::pin(executing))));
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| spawner.spawn(Box::pin(executing)))) {
+            drop_foreign(panic);
+        }
         Self { at, call, clock: clock.clone(), ended: AssertUnwindSafe(ended).catch_unwind() }
     }
 }
@@ -279,7 +282,8 @@ impl Future for Elsewhere {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
         self.ended.poll_unpin(cx).map(|ended| {
-            ended.unwrap_or_else(|_| {
+            ended.unwrap_or_else(|panic| {
+                drop_foreign(panic);
                 let result = made_up_result(&self.call, GIVEN_UP.to_owned(), self.clock.timestamp());
                 (self.at, Arc::new(result))
             })

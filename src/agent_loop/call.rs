@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::closing::{ABORTED_CALL, made_up_result};
 use super::config::Tools;
+use super::foreign::Foreign;
 use super::unless_aborted::unless_aborted;
 use super::updates::Updates;
 use crate::abort::AbortSignal;
@@ -98,7 +99,8 @@ impl<M: CustomMessage> Batch<M> {
     /// Asks the hooks in order; arguments they change are in the call when the next is asked.
     async fn ask_before_hooks(&self, call: &mut ToolCall) -> BeforeToolCall {
         for hook in self.hooks.iter() {
-            let asking = AssertUnwindSafe(hook.before_tool_call(call, self.cx())).catch_unwind();
+            let asking = Foreign::new(hook.before_tool_call(call, self.cx()));
+            let asking = AssertUnwindSafe(asking).catch_unwind();
             match unless_aborted(&self.abort, asking).await {
                 // Dropped by an abort: the call is refused as aborted.
                 None => return BeforeToolCall::Allow,
@@ -158,7 +160,7 @@ impl<M: CustomMessage> Batch<M> {
     ) -> Option<ToolOutput> {
         let host = ToolHost { abort: &self.abort, update, calls: nested };
         // The tool's code before its first await runs here, so its panic has to be caught here too.
-        let running = async { tool.execute(arguments, ToolContext::new(call, &host)).await };
+        let running = async { Foreign::new(tool.execute(arguments, ToolContext::new(call, &host))).await };
         let running = AssertUnwindSafe(running).catch_unwind();
         let executed = match tool.on_abort() {
             OnAbort::Wait => running.await,
@@ -176,7 +178,8 @@ impl<M: CustomMessage> Batch<M> {
         // A hook looks at a call that has told everything: the consumer has had its updates.
         self.updates.told().await;
         for hook in self.hooks.iter() {
-            let asking = AssertUnwindSafe(hook.after_tool_call(call, &output, self.cx())).catch_unwind();
+            let asking = Foreign::new(hook.after_tool_call(call, &output, self.cx()));
+            let asking = AssertUnwindSafe(asking).catch_unwind();
             match unless_aborted(&self.abort, asking).await {
                 None => {}
                 Some(Ok(change)) => output = change.apply(output),

@@ -5,6 +5,7 @@
 //! the open message is ended, running calls are ended and answered, an answer that is complete gets its own `turn_end`,
 //! then a turn with the failed or aborted answer, then `agent_end`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::event::AgentEvent;
@@ -99,10 +100,12 @@ impl Closing {
             results.push(open.clone());
         }
         let unanswered: Vec<_> = calls.into_iter().skip(results.len()).collect();
+        let settled: HashMap<_, _> =
+            turn.settled.iter().map(|(call, result)| (Arc::as_ptr(call), result)).collect();
         let mut made_up = Vec::new();
         for call in unanswered {
-            let result = match turn.settled.iter().find(|(settled, _)| Arc::ptr_eq(settled, call)) {
-                Some((_, result)) => result.clone(),
+            let result = match settled.get(&Arc::as_ptr(call)) {
+                Some(&result) => result.clone(),
                 None => {
                     let result = Arc::new(self.made_up(call));
                     if !state.is_call_running(call) {

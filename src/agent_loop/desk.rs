@@ -5,11 +5,13 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
 use crate::agent_loop::config::MessageSource;
+use crate::error_text::drop_foreign;
 use crate::event::{AgentEvent, Ending};
 use crate::message::{AgentMessage, AssistantMessage};
 use crate::model::BoxDeltaStream;
@@ -194,11 +196,18 @@ pub(crate) struct HandBack<M: 'static> {
     pub(crate) source: Arc<dyn MessageSource<M>>,
 }
 
+/// Gives messages back. The source is foreign code: it is on its own if it panics, and the run is closed all the same.
+pub(crate) fn give_back<M: 'static>(source: &dyn MessageSource<M>, count: usize) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| source.give_back(count))) {
+        drop_foreign(panic);
+    }
+}
+
 impl<M: 'static> Drop for HandBack<M> {
     fn drop(&mut self) {
         let (_, queued) = self.desk.give_up_hand();
         if queued > 0 {
-            self.source.give_back(queued);
+            give_back(&*self.source, queued);
         }
     }
 }

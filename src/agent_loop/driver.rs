@@ -21,7 +21,7 @@ use futures_util::stream::StreamExt;
 use super::call::milliseconds;
 use super::closing::{ABORTED_ANSWER, Closing, failed_answer};
 use super::config::{LoopConfig, MessageSource};
-use super::desk::{Asking, Desk, HandBack, Order};
+use super::desk::{Asking, Desk, HandBack, Order, give_back};
 use super::spine::{Memory, Recall};
 use super::{Entry, run};
 use crate::abort::{AbortSignal, Wait};
@@ -211,7 +211,7 @@ impl<M: CustomMessage> AgentLoop<M> {
             return told;
         }
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take_deltas(cx, &mut told))) {
-            self.fail_answer(&Failure::new(panic_text(panic)));
+            self.fail_answer(&self.failure(panic_text(panic)));
         }
         told
     }
@@ -456,7 +456,7 @@ impl<M: CustomMessage> AgentLoop<M> {
             if unwritten.is_empty() { queued = queued.saturating_sub(1) } else { drop(unwritten.remove(0)) }
         }
         if queued > 0 {
-            self.source.give_back(queued);
+            give_back(&*self.source, queued);
         }
         let now = self.clock.timestamp();
         let closing = Closing { head: self.desk.head().at(now), failure, now };

@@ -11,6 +11,7 @@ mod closing;
 mod config;
 mod desk;
 mod driver;
+mod foreign;
 mod inside;
 mod schedule;
 mod spine;

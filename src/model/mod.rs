@@ -6,6 +6,7 @@
 //! proxy.
 
 pub mod arguments;
+mod blocks;
 mod channel;
 mod default;
 mod delta;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::arguments::ArgumentsBuilder;
+use super::blocks::Blocks;
 use super::{Delta, Done, Failure, Metadata, ToolCallHead};
 use crate::message::{AssistantContent, AssistantMessage, StopReason, Text, Thinking, ToolCall, Usage};
 
@@ -17,10 +18,7 @@ use crate::message::{AssistantContent, AssistantMessage, StopReason, Text, Think
 pub struct PartialMessage {
     /// Everything but the content: the message that it will be, where it will stay.
     head: Arc<AssistantMessage>,
-    /// By content index, ascending.
-    blocks: Vec<(u32, PartialBlock)>,
-    /// Where the last delta went: the next one usually goes there too.
-    last: usize,
+    blocks: Blocks,
 }
 
 /// One block of an answer while it streams.
@@ -175,7 +173,7 @@ impl PartialMessage {
         let empty = Arc::make_mut(&mut head);
         empty.stop_reason = StopReason::Pending;
         empty.content.clear();
-        Self { head, blocks: Vec::new(), last: 0 }
+        Self { head, blocks: Blocks::default() }
     }
 
     /// Everything but the content: the model, the usage so far, the stop reason `pending`.
@@ -193,20 +191,20 @@ impl PartialMessage {
     /// The blocks so far, in the order of the finished message.
     #[must_use]
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = &PartialBlock> {
-        self.blocks.iter().map(|(_, block)| block)
+        self.blocks.iter()
     }
 
     /// The block at a content index, as deltas name it.
     #[must_use]
     pub fn block(&self, index: u32) -> Option<&PartialBlock> {
-        self.find(index).ok().and_then(|at| self.blocks.get(at)).map(|(_, block)| block)
+        self.blocks.get(index)
     }
 
     /// The answer so far as a message with the stop reason `pending`. It copies the content.
     #[must_use]
     pub fn snapshot(&self) -> AssistantMessage {
         let mut message = AssistantMessage::clone(&self.head);
-        message.content = self.blocks.iter().map(|(_, block)| block.cut_off()).collect();
+        message.content = self.blocks.iter().map(PartialBlock::cut_off).collect();
         message
     }
 
@@ -273,7 +271,7 @@ impl PartialMessage {
         let cut = matches!(done.reason, StopReason::Length | StopReason::Error | StopReason::Aborted);
         let mut finished = self.head;
         let message = Arc::make_mut(&mut finished);
-        message.content = self.blocks.into_iter().map(|(_, block)| block.into_content(cut)).collect();
+        message.content = self.blocks.into_iter().map(|block| block.into_content(cut)).collect();
         message.stop_reason = done.reason;
         finished
     }
@@ -289,7 +287,7 @@ impl PartialMessage {
         self.know(&failure.metadata);
         let mut failed = self.head;
         let message = Arc::make_mut(&mut failed);
-        message.content = self.blocks.into_iter().map(|(_, block)| block.into_content(true)).collect();
+        message.content = self.blocks.into_iter().map(|block| block.into_content(true)).collect();
         message.stop_reason = match failure.reason {
             StopReason::Aborted => StopReason::Aborted,
             _ => StopReason::Error,
@@ -299,19 +297,8 @@ impl PartialMessage {
     }
 
     #[inline]
-    fn find(&self, index: u32) -> Result<usize, usize> {
-        match self.blocks.get(self.last) {
-            Some((known, _)) if *known == index => Ok(self.last),
-            _ => self.blocks.binary_search_by_key(&index, |(known, _)| *known),
-        }
-    }
-
-    #[inline]
     fn open(&mut self, kind: &'static str, index: u32) -> Result<&mut PartialBlock, MalformedDelta> {
-        let at = self.find(index).map_err(|_| MalformedDelta::NoSuchBlock { kind, index })?;
-        self.last = at;
-        let block = self.blocks.get_mut(at).map(|(_, block)| block);
-        block.ok_or(MalformedDelta::NoSuchBlock { kind, index })
+        self.blocks.get_mut(index).ok_or(MalformedDelta::NoSuchBlock { kind, index })
     }
 
     #[inline]
@@ -347,14 +334,7 @@ impl PartialMessage {
     }
 
     fn start(&mut self, index: u32, block: PartialBlock) -> Result<(), MalformedDelta> {
-        match self.find(index) {
-            Ok(_) => Err(MalformedDelta::StartedTwice { index }),
-            Err(at) => {
-                self.blocks.insert(at, (index, block));
-                self.last = at;
-                Ok(())
-            }
-        }
+        if self.blocks.start(index, block) { Ok(()) } else { Err(MalformedDelta::StartedTwice { index }) }
     }
 
     fn start_call(&mut self, index: u32, head: &Arc<ToolCallHead>) -> Result<(), MalformedDelta> {

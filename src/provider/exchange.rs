@@ -11,6 +11,7 @@ use super::http_error;
 use super::transport::{HttpBody, HttpRequest, Transport, TransportError};
 use super::{Observer, Secrets, until_aborted};
 use crate::abort::AbortSignal;
+use crate::breath::Breath;
 use crate::model::{BoxDeltaStream, Delta, Failure, Model};
 
 /// The most that is read of the body of an error status, in bytes.
@@ -93,6 +94,7 @@ struct Reading<D> {
 
 impl<D: Decoder> Reading<D> {
     async fn next(&mut self) -> Option<Delta> {
+        let mut breath = Breath::default();
         loop {
             let Exchange { observer, model, .. } = &self.exchange;
             let observe = |data: &str| {
@@ -106,6 +108,7 @@ impl<D: Decoder> Reading<D> {
                 }
                 return Some(delta);
             }
+            breath.take().await;
             match self.body.as_mut()?.next().await {
                 Some(Ok(bytes)) => self.decoder.push(&bytes),
                 Some(Err(error)) => self.finish(Some(error)),
@@ -124,7 +127,9 @@ impl<D: Decoder> Reading<D> {
 /// The beginning of a body; what a broken connection leaves of it is enough.
 async fn read_limited(mut body: HttpBody) -> Vec<u8> {
     let mut read = Vec::new();
+    let mut breath = Breath::default();
     while let Some(Ok(bytes)) = body.next().await {
+        breath.take().await;
         read.extend_from_slice(&bytes);
         if read.len() >= ERROR_BODY_LIMIT {
             break;

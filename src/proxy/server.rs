@@ -6,13 +6,14 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use futures_util::stream::{self, StreamExt};
 use thiserror::Error;
 
 use super::{InvalidRequest, parse_request};
+use crate::breath::Breath;
 use crate::error_text::{drop_foreign, panic_text};
 use crate::message::{AssistantContent, AssistantMessage, StopReason, ToolCall};
 use crate::model::{
@@ -60,11 +61,13 @@ impl Stream for ResponseBody {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         let this = &mut *self;
+        let mut breath = Breath::default();
         loop {
             if let Some(event) = this.events.pop_front() {
                 return Poll::Ready(Some(event));
             }
             let Some(deltas) = &mut this.deltas else { return Poll::Ready(None) };
+            ready!(breath.poll(cx));
             let delta = match catch_unwind(AssertUnwindSafe(|| deltas.poll_next_unpin(cx))) {
                 Ok(Poll::Pending) => return Poll::Pending,
                 Ok(Poll::Ready(Some(delta))) => delta,

@@ -21,6 +21,7 @@ pub use queue::{QueueKind, QueueMode, Queued, Ticket};
 use self::handle::Hub;
 use crate::abort::AbortSignal;
 use crate::agent_loop::{AgentLoop, Entry, LoopConfig, Memory, MessageSource, NothingToResume, Tools};
+use crate::error_text::drop_foreign;
 use crate::event::{AgentEvent, Outcome};
 use crate::hook::Hooks;
 use crate::message::{CustomMessage, NoCustom, ThinkingLevel};
@@ -227,7 +228,7 @@ impl<M: CustomMessage> Run<Idle, M> {
         let Self { config, hub, data: IdleData { state, memory } } = self;
         let abort = AbortSignal::new();
         // A change that came too late for the last run is not for this one.
-        drop(hub.queues.take_change());
+        drop_foreign(hub.queues.take_change());
         hub.set_signal(Some(abort.clone()));
         let driver = AgentLoop::with_state(entry, state, memory, config.clone(), abort);
         let data = StreamingData { driver, _under_way: UnderWay(hub.clone()) };

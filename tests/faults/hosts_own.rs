@@ -10,15 +10,18 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::stream::{self, Stream};
+use futures::stream::{self, Stream, StreamExt};
 use turnstate::hook::PrepareNextTurn;
 use turnstate::message::{
-    AgentMessage, AssistantContent, AssistantMessage, Content, StopReason, Timestamp, Usage,
+    AgentMessage, AssistantContent, AssistantMessage, Content, NoCustom, StopReason, Timestamp, Usage,
 };
-use turnstate::model::{Delta, Request, StreamFn};
+use turnstate::model::{Delta, Metadata, Request, StreamFn};
 use turnstate::testing::{Checker, ScriptedModel, ScriptedTool, block_on};
 use turnstate::tool::{ExecutionMode, NoArgs, tool_fn};
-use turnstate::{Agent, AgentEvent, Clock, Ending, Idle, Run};
+use turnstate::{
+    AbortSignal, Agent, AgentEvent, Clock, Ending, Idle, LoopConfig, MessageSource, Run, Transcript,
+    TurnChange, agent_loop,
+};
 
 use crate::support::*;
 
@@ -356,4 +359,122 @@ fn whatever_part_of_a_run_prompts_its_own_agent_is_told_that_it_is_busy() {
     let outcome = block_on(agent.prompt("go").unwrap());
     assert!(outcome.is_success());
     assert_eq!(refused.load(Ordering::SeqCst), 3);
+}
+
+/// Never ends, counts how many there are, and panics when it is dropped, if it is one of those.
+struct Held {
+    alive: Arc<AtomicUsize>,
+    panics: bool,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Ordering::SeqCst);
+        assert!(!self.panics, "dropped");
+    }
+}
+
+#[test]
+fn calls_that_panic_when_dropped_take_nobody_with_them() {
+    for stop in ["abort", "cancel", "drop"] {
+        for panicking in [&["b"][..], &["a", "b"], &["a", "b", "c"]] {
+            let alive = Arc::new(AtomicUsize::new(0));
+            let tool = |name: &str| {
+                let (alive, panics) = (alive.clone(), panicking.contains(&name));
+                tool_fn(name, "", async move |_: NoArgs, _| {
+                    alive.fetch_add(1, Ordering::SeqCst);
+                    let _held = Held { alive: alive.clone(), panics };
+                    std::future::pending::<()>().await;
+                    Ok("never")
+                })
+            };
+            let model = batch(&[("1", "a"), ("2", "b"), ("3", "c")]);
+            let run = Run::builder(model).tool(tool("a")).tool(tool("b")).tool(tool("c")).build();
+            let mut run = run.prompt("go");
+            while run.next().now_or_never().is_some() {}
+            assert_eq!(alive.load(Ordering::SeqCst), 3);
+            match stop {
+                "abort" => {
+                    run.abort();
+                    let run = run.finish().now_or_never().expect("an abort ends it");
+                    assert_eq!(run.outcome().unwrap().ending, Ending::Aborted);
+                }
+                "cancel" => assert_eq!(run.cancel().outcome().unwrap().ending, Ending::Aborted),
+                _ => drop(run),
+            }
+            assert_eq!(alive.load(Ordering::SeqCst), 0, "{stop} with {panicking:?}");
+        }
+    }
+}
+
+#[test]
+fn a_change_that_came_too_late_is_dropped_without_harm() {
+    struct PanicsWhenDropped;
+    impl Drop for PanicsWhenDropped {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let agent = Agent::new(Run::builder(batch(&[])).build());
+    let running = agent.prompt("one").unwrap();
+    let held = Arc::new(PanicsWhenDropped);
+    let tool = tool_fn("held", "", async move |_: NoArgs, _| {
+        let _held = &held;
+        Ok("done")
+    });
+    assert!(block_on(running).is_success());
+    // Nothing takes it any more.
+    agent.handle().change_next_turn(TurnChange::new().with_tools([tool]));
+    assert!(block_on(agent.prompt("two").unwrap()).is_success());
+    assert!(block_on(agent.prompt("three").unwrap()).is_success());
+}
+
+#[test]
+fn what_an_answer_used_that_was_cut_before_it_was_told_is_in_state_and_outcome() {
+    let mut used = Metadata::default();
+    used.usage = Some(Usage::new(100, 50));
+    let used = Delta::Metadata(Box::new(used));
+    let said = [used, Delta::TextStart { index: 0 }, Delta::text(0, "half")];
+    let agent = Agent::new(
+        Run::builder(move |_: Request| stream::iter(said.clone()).chain(stream::pending())).build(),
+    );
+    let mut running = agent.prompt("go").unwrap();
+    assert!((&mut running).now_or_never().is_none());
+    drop(running);
+    assert_eq!(agent.state().outcome().unwrap().usage.total_tokens, 150);
+    assert_eq!(agent.state().usage().total_tokens, 150);
+}
+
+/// A source of steering that cannot take anything back.
+#[derive(Debug)]
+struct TakesNothingBack;
+
+impl MessageSource<NoCustom> for TakesNothingBack {
+    fn take_steering(&self) -> Vec<AgentMessage> {
+        vec![AgentMessage::user("steer")]
+    }
+
+    fn take_follow_ups(&self) -> Vec<AgentMessage> {
+        Vec::new()
+    }
+
+    fn give_back(&self, _: usize) {
+        panic!("nothing is taken back");
+    }
+}
+
+#[test]
+fn a_source_that_panics_when_messages_are_given_back_leaves_a_closed_run() {
+    for told in 0..30 {
+        let mut config = LoopConfig::new(batch(&[("a", "work")]));
+        config.messages = Arc::new(TakesNothingBack);
+        let prompt = vec![AgentMessage::user("go")];
+        let mut run = agent_loop(prompt, Transcript::new(), config, AbortSignal::new());
+        let mut events: Vec<_> = (0..told).filter_map(|_| run.next().now_or_never().flatten()).collect();
+        events.extend(run.cancel());
+        assert!(!run.state().is_running());
+        if told > 0 {
+            Checker::check_all(&events).unwrap();
+        }
+    }
 }

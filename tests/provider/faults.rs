@@ -1,12 +1,16 @@
 //! Faults injected at the transport, for each adapter: always one complete sequence of deltas, the reason kept, nothing
 //! said of keys.
 
-use futures::StreamExt;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt};
 use serde_json::json;
+use turnstate::Run;
 use turnstate::message::{AssistantMessage, StopReason};
 use turnstate::model::{Delta, Request, StreamFn};
 use turnstate::provider::OpenAiCompatible;
-use turnstate::proxy::ProxyStream;
+use turnstate::provider::transport::{HttpRequest, HttpResponse, Transport, TransportError};
+use turnstate::proxy::{ProxyStream, respond};
 use turnstate::transcript::Messages;
 
 use crate::support::{Chunk, Fake, collect, message_of, model};
@@ -278,4 +282,38 @@ fn dropping_an_answer_closes_the_connection() {
         drop(answer);
         assert!(fake.is_closed());
     }
+}
+
+/// A server that sends the same piece without end, and never makes anybody wait.
+struct Flood(u16, &'static str);
+
+impl Transport for Flood {
+    fn send(&self, _: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, TransportError>> {
+        let Self(status, piece) = *self;
+        let body = stream::repeat_with(move || Ok(piece.as_bytes().to_vec()));
+        async move { Ok(HttpResponse::new(status, body)) }.boxed()
+    }
+}
+
+#[test]
+fn a_server_that_floods_keeps_nobody_from_aborting() {
+    for (status, piece) in [(200, ": ping\n\n"), (200, ""), (200, "data: {\"choices\":[]}\n\n"), (500, "")] {
+        let direct = Run::builder(OpenAiCompatible::new(Flood(status, piece), "http://server"));
+        let proxied = Run::builder(ProxyStream::new(Flood(status, piece), "http://proxy", SECRET));
+        for builder in [direct, proxied] {
+            let mut run = builder.build().prompt("go");
+            while let Some(Some(_)) = run.next().now_or_never() {}
+            run.abort();
+            let run = run.finish().now_or_never().expect("an abort ends it");
+            assert!(!run.outcome().unwrap().is_success(), "{status} {piece:?}");
+        }
+    }
+}
+
+#[test]
+fn a_model_that_floods_lets_the_proxys_client_go() {
+    let model = |_: Request| stream::repeat(Delta::Start);
+    let mut body = respond(&model, Request::new(crate::support::model(), Messages::default()));
+    assert!(body.next().now_or_never().is_some_and(|first| first.is_some()));
+    assert!(body.next().now_or_never().is_none(), "it lets others have the thread");
 }

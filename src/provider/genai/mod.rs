@@ -100,6 +100,7 @@ use self::request::Shape;
 use super::repair::{CallIds, SystemMessages};
 use super::transport::{HttpHeaders, without_secrets};
 use super::{Observer, Secrets, until_aborted};
+use crate::breath::Breath;
 use crate::message::ThinkingLevel;
 use crate::model::{ApiKey, BoxDeltaStream, Delta, Failure, Model, Request, StreamFn};
 
@@ -378,6 +379,7 @@ struct Answer {
 
 impl Answer {
     async fn next(&mut self) -> Option<Delta> {
+        let mut breath = Breath::default();
         loop {
             if let Some(delta) = self.assembly.next_delta() {
                 return Some(self.secrets.scrub_delta(delta));
@@ -385,6 +387,7 @@ impl Answer {
             if self.assembly.has_ended() {
                 self.events = None;
             }
+            breath.take().await;
             let event = self.events.as_mut()?.next().await;
             for note in self.frames.take() {
                 self.assembly.note(note);

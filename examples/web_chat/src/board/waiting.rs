@@ -91,9 +91,10 @@ impl Board {
     pub(crate) fn promote(&mut self, number: u64, steps: &mut Vec<Step>) -> bool {
         let Some(at) = self.waiting.iter().position(|waiting| waiting.number == number) else { return false };
         let waiting = self.waiting.remove(at);
+        let is_steer = waiting.ticket.queue() == Some(QueueKind::Steering);
         let promoted = waiting.ticket.promote();
-        // Behind the steers that were there, as in the queue.
-        self.waiting.push(waiting);
+        // Behind the steers that were there, as in the queue. One that is a steer already stays where it is.
+        self.waiting.insert(if is_steer { at } else { self.waiting.len() }, waiting);
         self.tell_waiting(steps);
         promoted
     }
