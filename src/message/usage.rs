@@ -82,13 +82,24 @@ pub struct Cost {
     /// For tokens written to a cache.
     #[serde(serialize_with = "shortest_number", deserialize_with = "null_as_default")]
     pub cache_write: f64,
-    /// The sum.
+    /// The sum; or what the provider says that it bills.
     #[serde(serialize_with = "shortest_number", deserialize_with = "null_as_default")]
     pub total: f64,
+    /// Whether `total` is what the provider bills; otherwise, as where it is not set, it is an estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_from_provider: Option<bool>,
 }
 
 impl AddAssign for Cost {
+    /// Adds up every amount. A sum is what providers bill only if each of its parts is.
     fn add_assign(&mut self, other: Self) {
+        let nothing = Self::default();
+        self.total_from_provider = match (self.total_from_provider, other.total_from_provider) {
+            (_, told) if *self == nothing => told,
+            (told, _) if other == nothing => told,
+            (None, None) => None,
+            (a, b) => Some(a == Some(true) && b == Some(true)),
+        };
         self.input += other.input;
         self.output += other.output;
         self.cache_read += other.cache_read;
@@ -106,5 +117,28 @@ fn shortest_number<S: Serializer>(amount: &f64, serializer: S) -> Result<S::Ok, 
         serializer.serialize_i64(*amount as i64)
     } else {
         serializer.serialize_f64(*amount)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_billed_only_if_each_of_its_parts_is() {
+        let cost = |total, total_from_provider| Cost { total, total_from_provider, ..Cost::default() };
+        for (parts, sum) in [
+            (vec![cost(1.0, Some(true))], cost(1.0, Some(true))),
+            (vec![cost(1.0, Some(true)), cost(2.0, Some(true))], cost(3.0, Some(true))),
+            (vec![cost(1.0, Some(true)), Cost::default()], cost(1.0, Some(true))),
+            (vec![cost(1.0, Some(true)), cost(2.0, Some(false))], cost(3.0, Some(false))),
+            (vec![cost(1.0, Some(true)), cost(2.0, None)], cost(3.0, Some(false))),
+            (vec![cost(1.0, None), cost(2.0, Some(true))], cost(3.0, Some(false))),
+            (vec![cost(1.0, None), cost(2.0, None)], cost(3.0, None)),
+        ] {
+            let mut added = Cost::default();
+            parts.iter().for_each(|part| added += *part);
+            assert_eq!(added, sum, "{parts:?}");
+        }
     }
 }

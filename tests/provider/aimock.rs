@@ -24,9 +24,9 @@ use turnstate::{AgentEvent, Idle, Run, Transcript};
 use crate::services;
 
 /// A server of its own for each test; it ends with it.
-struct Aimock {
+pub(crate) struct Aimock {
     server: Child,
-    address: String,
+    pub(crate) address: String,
     fixtures: PathBuf,
 }
 
@@ -45,7 +45,7 @@ fn installed(test: &str) -> Option<PathBuf> {
 
 impl Aimock {
     /// Starts a server with these fixtures; `None` where it is not installed.
-    fn start(test: &str, fixtures: Value) -> Option<Self> {
+    pub(crate) fn start(test: &str, fixtures: Value) -> Option<Self> {
         let program = installed(test)?;
         let path =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("aimock-{}-{test}.json", std::process::id()));
@@ -143,27 +143,27 @@ struct Place {
     days: u32,
 }
 
-fn weather() -> AgentTool {
+pub(crate) fn weather() -> AgentTool {
     tool_fn("get_weather", "Tells the weather.", async |place: Place, _| {
         Ok(format!("{} days of rain in {}", place.days, place.city))
     })
 }
 
-fn block_on<F: Future>(test: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(test: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime
         .block_on(async { tokio::time::timeout(Duration::from_secs(60), test).await.expect("the test ends") })
 }
 
-fn roles(transcript: &Transcript) -> Vec<&str> {
+pub(crate) fn roles(transcript: &Transcript) -> Vec<&str> {
     transcript.iter().map(AgentMessage::role).collect()
 }
 
-fn answers(transcript: &Transcript) -> Vec<&AssistantMessage> {
+pub(crate) fn answers(transcript: &Transcript) -> Vec<&AssistantMessage> {
     transcript.iter().filter_map(|message| message.as_assistant()).map(|answer| &**answer).collect()
 }
 
-fn result_texts(transcript: &Transcript) -> Vec<String> {
+pub(crate) fn result_texts(transcript: &Transcript) -> Vec<String> {
     let results = transcript.iter().filter_map(|message| match message {
         AgentMessage::ToolResult(result) => Some(result.texts().collect()),
         _ => None,

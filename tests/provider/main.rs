@@ -10,6 +10,7 @@ mod openai;
 mod proxy_requests;
 mod proxy_server;
 mod reference_client;
+mod reference_server;
 mod services;
 mod smollm2;
 mod support;
