@@ -422,9 +422,9 @@ fn a_change_that_came_too_late_is_dropped_without_harm() {
         let _held = &held;
         Ok("done")
     });
+    // There is no further turn that takes it.
+    assert!(agent.handle().change_next_turn(TurnChange::new().with_tools([tool])));
     assert!(block_on(running).is_success());
-    // Nothing takes it any more.
-    agent.handle().change_next_turn(TurnChange::new().with_tools([tool]));
     assert!(block_on(agent.prompt("two").unwrap()).is_success());
     assert!(block_on(agent.prompt("three").unwrap()).is_success());
 }
