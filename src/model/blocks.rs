@@ -14,7 +14,7 @@ pub(super) struct Blocks {
     /// Where the last delta went.
     last: usize,
     /// Where each block is, once one came out of order.
-    places: Option<Box<HashMap<u32, usize>>>,
+    places: Option<HashMap<u32, usize>>,
 }
 
 impl Blocks {
@@ -26,7 +26,7 @@ impl Blocks {
                 return false;
             }
             let places = self.places.get_or_insert_with(|| {
-                Box::new(self.list.iter().enumerate().map(|(at, (index, _))| (*index, at)).collect())
+                self.list.iter().enumerate().map(|(at, (index, _))| (*index, at)).collect()
             });
             places.insert(index, self.list.len());
         }
@@ -55,7 +55,6 @@ impl Blocks {
         });
         (0..self.list.len()).map(move |at| {
             let at = order.as_ref().and_then(|order| order.get(at)).copied().unwrap_or(at);
-            #[allow(clippy::indexing_slicing, reason = "the places of a list are within it")]
             &self.list[at].1
         })
     }
