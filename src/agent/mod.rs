@@ -83,6 +83,10 @@ impl<M: CustomMessage> Agent<M> {
 
     /// Goes on where the transcript ends; see [`Run::resume`].
     ///
+    /// It also runs from a custom message at the transcript's end, whether or not the model sees it. A host that writes
+    /// notes of its own behind an answer, and wants no request for them, looks at the last outcome, or at
+    /// [`has_queued`](Self::has_queued), first.
+    ///
     /// # Errors
     /// While a run is under way, and when there is nothing to go on from. Nothing has changed.
     pub fn resume(&self) -> Result<Prompting<M>, ResumeRefused> {
