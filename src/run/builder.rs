@@ -17,7 +17,7 @@ use crate::hook::{
 use crate::message::{CustomMessage, NoCustom, SystemMessage, TextContent, ThinkingLevel, ToolCall};
 use crate::model::{ApiKey, Model, ModelError, RequestOptions, StreamFn};
 use crate::tool::{AgentTool, ExecutionMode, IntoTool, ToolOutput};
-use crate::transcript::{Messages, Repair, Transcript, initial_system_message};
+use crate::transcript::{IntoTranscript, Messages, Repair, Transcript, initial_system_message};
 
 /// The messages of a builder that has not been told yet: [`custom_messages`](RunBuilder::custom_messages) may still be
 /// called. Otherwise they are [`NoCustom`].
@@ -37,6 +37,17 @@ impl BuilderMessages for Open {
 impl<M: CustomMessage> BuilderMessages for M {
     type M = M;
 }
+
+/// A builder that may still be told its message type: [`Open`]. It is a bound, so that the compiler's message says what
+/// to do.
+#[diagnostic::on_unimplemented(
+    message = "the builder's message type is decided already: `custom_messages` comes before the first hook and the transcript",
+    label = "too late here",
+    note = "move `.custom_messages::<AppMessage>()` to the start of the builder"
+)]
+pub trait Undecided: BuilderMessages {}
+
+impl Undecided for Open {}
 
 mod sealed {
     use super::{CustomMessage, Open};
@@ -93,17 +104,21 @@ impl RunBuilder {
         };
         Self { parts, hooks: Hooks::new(), transcript: Transcript::new() }
     }
-
-    /// Sets the application's own message type. It comes before the first hook and the transcript, since these are for
-    /// one message type.
-    pub fn custom_messages<M: CustomMessage>(self) -> RunBuilder<M> {
-        RunBuilder { parts: self.parts, hooks: Hooks::new(), transcript: Transcript::new() }
-    }
 }
 
-/// What does not decide the message type.
+/// What does not decide the message type, except for the first.
 impl<B: BuilderMessages> RunBuilder<B> {
-    /// Sets the prompt of the system message that a new conversation starts with.
+    /// Sets the application's own message type. It comes before the first hook and the transcript, since these are for
+    /// one message type.
+    pub fn custom_messages<M: CustomMessage>(self) -> RunBuilder<M>
+    where
+        B: Undecided,
+    {
+        RunBuilder { parts: self.parts, hooks: Hooks::new(), transcript: Transcript::new() }
+    }
+
+    /// Sets the prompt of the system message that a new conversation starts with. A [`transcript`](Self::transcript)
+    /// that was loaded keeps its own: [how to change that](crate::guide::runs#saved-and-taken-up-again).
     pub fn system_prompt(mut self, prompt: impl Into<TextContent>) -> Self {
         self.parts.system.content = prompt.into();
         self
@@ -194,9 +209,9 @@ impl<B: BuilderMessages> RunBuilder<B> {
 
     /// Starts from a transcript: one that was saved, or made otherwise. If it starts with a system message, that is
     /// kept, and the builder's prompt is not used.
-    pub fn transcript(self, transcript: impl Into<Transcript<B::M>>) -> RunBuilder<B::M> {
+    pub fn transcript(self, transcript: impl IntoTranscript<B::M>) -> RunBuilder<B::M> {
         let mut builder = self.decided();
-        builder.transcript = transcript.into();
+        builder.transcript = transcript.into_transcript();
         builder
     }
 

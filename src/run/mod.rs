@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-pub use builder::{BuilderMessages, Open, RunBuilder};
+pub use builder::{BuilderMessages, Open, RunBuilder, Undecided};
 pub use handle::Handle;
 pub use prompt::IntoPrompt;
 pub use queue::{QueueKind, QueueMode, Queued, Ticket};
