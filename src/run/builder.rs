@@ -244,8 +244,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
 ///
 /// Each closure form takes an async closure, written `async |..| ..` (with `move` where it captures). It is cloned for
 /// each call, so what it captures is `Clone`: shared state goes into an `Arc`. A closure that returns a future,
-/// `|..| async move { .. }`, is refused (`implementation of AsyncFnOnce is not general enough`, or `type annotations
-/// needed`). The guide [hooks](crate::guide::hooks) shows each step.
+/// `|..| async move { .. }`, is refused; [`HookClosure`] lists what the compiler says of it. The guide
+/// [hooks](crate::guide::hooks) shows each step.
 impl<B: BuilderMessages> RunBuilder<B> {
     /// Adds a hook after those that are there.
     pub fn hook(self, hook: impl Hook<B::M>) -> RunBuilder<B::M> {
@@ -254,7 +254,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         builder
     }
 
-    /// Adds a [`transform_context`](Hook::transform_context) hook.
+    /// Adds a [`transform_context`](Hook::transform_context) hook. Write `async |context, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn transform_context<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&mut Transcript<B::M>, HookContext<'_, B::M>)
@@ -264,7 +265,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(TransformContextFn(f))
     }
 
-    /// Adds a [`convert`](Hook::convert) hook.
+    /// Adds a [`convert`](Hook::convert) hook. Write `async |messages, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn convert<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&mut Messages, HookContext<'_, B::M>)
@@ -274,7 +276,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(ConvertFn(f))
     }
 
-    /// Adds a [`prepare_request`](Hook::prepare_request) hook.
+    /// Adds a [`prepare_request`](Hook::prepare_request) hook. Write `async |cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn prepare_request<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(HookContext<'_, B::M>) -> PrepareRequest<B::M>
@@ -284,7 +287,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(PrepareRequestFn(f))
     }
 
-    /// Adds a [`prepare_next_turn`](Hook::prepare_next_turn) hook.
+    /// Adds a [`prepare_next_turn`](Hook::prepare_next_turn) hook. Write `async |turn, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn prepare_next_turn<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&FinishedTurn, HookContext<'_, B::M>) -> PrepareNextTurn<B::M>
@@ -294,7 +298,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(PrepareNextTurnFn(f))
     }
 
-    /// Adds a [`before_tool_call`](Hook::before_tool_call) hook.
+    /// Adds a [`before_tool_call`](Hook::before_tool_call) hook. Write `async |call, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     ///
     /// ```
     /// use turnstate::Run;
@@ -318,7 +323,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(BeforeToolCallFn(f))
     }
 
-    /// Adds an [`after_tool_call`](Hook::after_tool_call) hook.
+    /// Adds an [`after_tool_call`](Hook::after_tool_call) hook. Write `async |call, output, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn after_tool_call<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&ToolCall, &ToolOutput, HookContext<'_, B::M>) -> AfterToolCall
@@ -328,7 +334,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(AfterToolCallFn(f))
     }
 
-    /// Adds a [`finish_turn`](Hook::finish_turn) hook.
+    /// Adds a [`finish_turn`](Hook::finish_turn) hook. Write `async |turn, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn finish_turn<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&FinishedTurn, HookContext<'_, B::M>) -> FinishTurn
@@ -338,7 +345,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(FinishTurnFn(f))
     }
 
-    /// Adds an [`api_key`](Hook::api_key) hook.
+    /// Adds an [`api_key`](Hook::api_key) hook. Write `async |provider, cx| ..`: a closure that returns a future
+    /// is refused, see [`HookClosure`].
     pub fn api_key_from<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&str, HookContext<'_, B::M>) -> Result<Option<ApiKey>, ModelError>
