@@ -20,7 +20,8 @@ impl<M: CustomMessage> AgentMessage<M> {
     /// assert_eq!(message.texts().collect::<String>(), "Hello");
     /// ```
     pub fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        let (answer, result) = (self.as_assistant().map(AsRef::as_ref), self.as_tool_result().map(AsRef::as_ref));
+        let (answer, result) =
+            (self.as_assistant().map(AsRef::as_ref), self.as_tool_result().map(AsRef::as_ref));
         let standard = texts_of(self.as_system(), self.as_user(), answer, result).map(Cow::Borrowed);
         let custom = self.custom().map(|_| self.project());
         standard.chain(custom.into_iter().flat_map(|seen| {
@@ -90,7 +91,8 @@ mod tests {
     #[test]
     fn of_a_custom_message_the_texts_are_what_the_model_sees() {
         assert_eq!(texts::<Seen>(Seen), ["first", "second"]);
-        let hidden: AgentMessage<Unknown> = serde_json::from_str(r#"{"role": "note", "text": "hi"}"#).unwrap();
+        let hidden: AgentMessage<Unknown> =
+            serde_json::from_str(r#"{"role": "note", "text": "hi"}"#).unwrap();
         assert_eq!(texts::<Unknown>(hidden), [""; 0]);
     }
 
