@@ -58,6 +58,7 @@ fn texts_of<'a>(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use super::*;
     use crate::message::{AssistantContent, Content, NoCustom, Projection, Roles, Timestamp, Unknown};
@@ -71,8 +72,10 @@ mod tests {
         let mut system = SystemMessage::new("prompt").with_section("a", "section");
         system.sections.set("b", None);
         let blocks = || vec![Content::text("one"), Content::image("AA==", "image/png"), Content::text("two")];
-        let mut answer = AssistantMessage::default();
-        answer.content = vec![AssistantContent::text("it is"), AssistantContent::text("noon")];
+        let answer = AssistantMessage {
+            content: vec![AssistantContent::text("it is"), AssistantContent::text("noon")],
+            ..AssistantMessage::default()
+        };
         let rows: [(AgentMessage<NoCustom>, &[&str]); 5] = [
             (system.into(), &["prompt", "section"]),
             (AgentMessage::user("hello"), &["hello"]),

@@ -45,7 +45,7 @@ impl<M: CustomMessage> BuilderMessages for M {
     label = "too late here",
     note = "move `.custom_messages::<AppMessage>()` to the start of the builder"
 )]
-pub trait Undecided: BuilderMessages {}
+pub trait Undecided: BuilderMessages + sealed::Undecided {}
 
 impl Undecided for Open {}
 
@@ -55,6 +55,9 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for Open {}
     impl<M: CustomMessage> Sealed for M {}
+
+    pub trait Undecided {}
+    impl Undecided for Open {}
 }
 
 /// Builds a [`Run`]. Start with [`Run::builder`].
