@@ -13,7 +13,11 @@
 //! | run on Tokio, on smol, on threads | [runtimes] |
 //! | ask a real model | [models] |
 //! | have message roles of your own | [custom_roles] |
-//! | test tools, hooks and whole runs | `testing` (feature `proptest`) |
+#![cfg_attr(feature = "testing", doc = "| test tools, hooks and whole runs | [testing] |")]
+#![cfg_attr(
+    not(feature = "testing"),
+    doc = "| test tools, hooks and whole runs | `testing` (feature `testing`) |"
+)]
 //! | translate what you know of the TypeScript loop | [coming_from_typescript] |
 //!
 //! The crate's own page, [above](crate), is the first hour. The programs in `examples/` each answer one question.
@@ -43,7 +47,8 @@ pub mod models {}
 pub mod custom_roles {}
 
 #[doc = include_str!("docs/testing.md")]
-#[cfg(feature = "proptest")]
+#[cfg_attr(feature = "proptest", doc = include_str!("docs/property_tests.md"))]
+#[cfg(feature = "testing")]
 pub mod testing {}
 
 #[doc = include_str!("docs/coming_from_typescript.md")]

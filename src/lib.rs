@@ -87,7 +87,8 @@
 //! # });
 //! ```
 //!
-//! An application's own message roles are a type, and each role must say what the model sees of it:
+//! An application's own message roles are a type, and each role must say what the model sees of it. What it sees of a role
+//! without a field `timestamp` has the time 0:
 //!
 //! ```
 //! use turnstate::{CustomMessage, Run};
@@ -130,7 +131,9 @@
 //! [runs and the shared agent](guide::runs),
 //! [runtimes and threads](guide::runtimes),
 //! [real models and the proxy](guide::models),
-//! [roles of your own](guide::custom_roles), and
+//! [roles of your own](guide::custom_roles),
+#![cfg_attr(feature = "testing", doc = "[testing](guide::testing), and")]
+#![cfg_attr(not(feature = "testing"), doc = "`guide::testing` (with the feature `testing`), and")]
 //! [coming from TypeScript](guide::coming_from_typescript). The programs in `examples/` answer one question each.
 //!
 //! # Features

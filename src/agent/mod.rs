@@ -83,6 +83,10 @@ impl<M: CustomMessage> Agent<M> {
 
     /// Goes on where the transcript ends; see [`Run::resume`].
     ///
+    /// It also runs from a custom message at the transcript's end, whether or not the model sees it. A host that writes
+    /// notes of its own behind an answer, and wants no request for them, looks at the last outcome, or at
+    /// [`has_queued`](Self::has_queued), first.
+    ///
     /// # Errors
     /// While a run is under way, and when there is nothing to go on from. Nothing has changed.
     pub fn resume(&self) -> Result<Prompting<M>, ResumeRefused> {
@@ -104,8 +108,9 @@ impl<M: CustomMessage> Agent<M> {
     /// Listeners are awaited, one after another in the order in which they were subscribed, one event at a time: the
     /// run goes on when the last has settled, also after an abort. Each is given the event, and with it the state at
     /// that event and the abort signal. Write `async |event, cx| ..`: a closure that returns a future,
-    /// `|event, cx| async move { .. }`, is refused. It is cloned for each event, so what it captures is `Clone`: shared
-    /// state goes into an `Arc`.
+    /// `|event, cx| async move { .. }`, is refused, in the same words of the compiler as one that is a
+    /// [hook](crate::hook::HookClosure). It is cloned for each event, so what it captures is `Clone`: shared state goes
+    /// into an `Arc`, and a bare `Mutex` is refused.
     ///
     /// One that is subscribed or unsubscribed while an event is told: the first hears the next one, the second hears
     /// no more. Listeners are told nothing of a run that was dropped, see [`Prompting`].

@@ -38,7 +38,7 @@ pub enum BeforeToolCall {
     Allow,
     /// It runs with these arguments. They are not validated again.
     AllowWith(Map<String, Value>),
-    /// It does not run; the model reads the reason as an error result.
+    /// It does not run; the model reads the reason as an error result. [`block`](BeforeToolCall::block) makes one.
     Block {
         /// Why; an empty one is replaced by a stock text.
         reason: String,

@@ -40,13 +40,13 @@ use crate::transcript::{Messages, Transcript};
 
 /// What a host does around the steps of a run. Every method has a default that changes nothing and costs nothing.
 ///
+/// Write `impl<M: CustomMessage> Hook<M> for MyHook`: a hook for every run. One that looks into the application's own
+/// messages is an `impl Hook<AppMessage> for MyHook`. The guide [hooks](crate::guide::hooks) has an example of each
+/// step.
+///
 /// A hook returns values, it does not fail; where something may fail, the answer has a form for it. A panic in
 /// `before_tool_call` or `after_tool_call` is an error result of that call; in any other method it ends the run as
 /// failed, with a complete event sequence, and the run is usable again.
-///
-/// Write hooks that fit every run as `impl<M: CustomMessage> Hook<M> for MyHook`, and those that look into the
-/// application's own messages as `impl Hook<AppMessage> for MyHook`. The guide [hooks](crate::guide::hooks) has an
-/// example of each step.
 ///
 /// ```
 /// use turnstate::hook::{BeforeToolCall, Hook, HookContext};

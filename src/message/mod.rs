@@ -16,6 +16,7 @@ mod json;
 mod projection;
 mod roles;
 mod system;
+mod texts;
 mod tool_result;
 mod usage;
 mod user;

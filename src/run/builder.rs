@@ -17,7 +17,7 @@ use crate::hook::{
 use crate::message::{CustomMessage, NoCustom, SystemMessage, TextContent, ThinkingLevel, ToolCall};
 use crate::model::{ApiKey, Model, ModelError, RequestOptions, StreamFn};
 use crate::tool::{AgentTool, ExecutionMode, IntoTool, ToolOutput};
-use crate::transcript::{Messages, Repair, Transcript, initial_system_message};
+use crate::transcript::{IntoTranscript, Messages, Repair, Transcript, initial_system_message};
 
 /// The messages of a builder that has not been told yet: [`custom_messages`](RunBuilder::custom_messages) may still be
 /// called. Otherwise they are [`NoCustom`].
@@ -38,12 +38,26 @@ impl<M: CustomMessage> BuilderMessages for M {
     type M = M;
 }
 
+/// A builder that may still be told its message type: [`Open`]. It is a bound, so that the compiler's message says what
+/// to do.
+#[diagnostic::on_unimplemented(
+    message = "the builder's message type is decided already: `custom_messages` comes before the first hook and the transcript",
+    label = "too late here",
+    note = "move `.custom_messages::<AppMessage>()` to the start of the builder"
+)]
+pub trait Undecided: BuilderMessages + sealed::Undecided {}
+
+impl Undecided for Open {}
+
 mod sealed {
     use super::{CustomMessage, Open};
 
     pub trait Sealed {}
     impl Sealed for Open {}
     impl<M: CustomMessage> Sealed for M {}
+
+    pub trait Undecided {}
+    impl Undecided for Open {}
 }
 
 /// Builds a [`Run`]. Start with [`Run::builder`].
@@ -93,17 +107,21 @@ impl RunBuilder {
         };
         Self { parts, hooks: Hooks::new(), transcript: Transcript::new() }
     }
-
-    /// Sets the application's own message type. It comes before the first hook and the transcript, since these are for
-    /// one message type.
-    pub fn custom_messages<M: CustomMessage>(self) -> RunBuilder<M> {
-        RunBuilder { parts: self.parts, hooks: Hooks::new(), transcript: Transcript::new() }
-    }
 }
 
-/// What does not decide the message type.
+/// What does not decide the message type, except for the first.
 impl<B: BuilderMessages> RunBuilder<B> {
-    /// Sets the prompt of the system message that a new conversation starts with.
+    /// Sets the application's own message type. It comes before the first hook and the transcript, since these are for
+    /// one message type.
+    pub fn custom_messages<M: CustomMessage>(self) -> RunBuilder<M>
+    where
+        B: Undecided,
+    {
+        RunBuilder { parts: self.parts, hooks: Hooks::new(), transcript: Transcript::new() }
+    }
+
+    /// Sets the prompt of the system message that a new conversation starts with. A [`transcript`](Self::transcript)
+    /// that was loaded keeps its own: [how to change that](crate::guide::runs#saved-and-taken-up-again).
     pub fn system_prompt(mut self, prompt: impl Into<TextContent>) -> Self {
         self.parts.system.content = prompt.into();
         self
@@ -194,9 +212,9 @@ impl<B: BuilderMessages> RunBuilder<B> {
 
     /// Starts from a transcript: one that was saved, or made otherwise. If it starts with a system message, that is
     /// kept, and the builder's prompt is not used.
-    pub fn transcript(self, transcript: impl Into<Transcript<B::M>>) -> RunBuilder<B::M> {
+    pub fn transcript(self, transcript: impl IntoTranscript<B::M>) -> RunBuilder<B::M> {
         let mut builder = self.decided();
-        builder.transcript = transcript.into();
+        builder.transcript = transcript.into_transcript();
         builder
     }
 
@@ -229,8 +247,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
 ///
 /// Each closure form takes an async closure, written `async |..| ..` (with `move` where it captures). It is cloned for
 /// each call, so what it captures is `Clone`: shared state goes into an `Arc`. A closure that returns a future,
-/// `|..| async move { .. }`, is refused (`implementation of AsyncFnOnce is not general enough`, or `type annotations
-/// needed`). The guide [hooks](crate::guide::hooks) shows each step.
+/// `|..| async move { .. }`, is refused; [`HookClosure`] lists what the compiler says of it. The guide
+/// [hooks](crate::guide::hooks) shows each step.
 impl<B: BuilderMessages> RunBuilder<B> {
     /// Adds a hook after those that are there.
     pub fn hook(self, hook: impl Hook<B::M>) -> RunBuilder<B::M> {
@@ -239,7 +257,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         builder
     }
 
-    /// Adds a [`transform_context`](Hook::transform_context) hook.
+    /// Adds a [`transform_context`](Hook::transform_context) hook. Write `async |context, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn transform_context<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&mut Transcript<B::M>, HookContext<'_, B::M>)
@@ -249,7 +268,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(TransformContextFn(f))
     }
 
-    /// Adds a [`convert`](Hook::convert) hook.
+    /// Adds a [`convert`](Hook::convert) hook. Write `async |messages, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn convert<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&mut Messages, HookContext<'_, B::M>)
@@ -259,7 +279,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(ConvertFn(f))
     }
 
-    /// Adds a [`prepare_request`](Hook::prepare_request) hook.
+    /// Adds a [`prepare_request`](Hook::prepare_request) hook. Write `async |cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn prepare_request<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(HookContext<'_, B::M>) -> PrepareRequest<B::M>
@@ -269,7 +290,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(PrepareRequestFn(f))
     }
 
-    /// Adds a [`prepare_next_turn`](Hook::prepare_next_turn) hook.
+    /// Adds a [`prepare_next_turn`](Hook::prepare_next_turn) hook. Write `async |turn, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn prepare_next_turn<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&FinishedTurn, HookContext<'_, B::M>) -> PrepareNextTurn<B::M>
@@ -279,7 +301,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(PrepareNextTurnFn(f))
     }
 
-    /// Adds a [`before_tool_call`](Hook::before_tool_call) hook.
+    /// Adds a [`before_tool_call`](Hook::before_tool_call) hook. Write `async |call, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     ///
     /// ```
     /// use turnstate::Run;
@@ -303,7 +326,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(BeforeToolCallFn(f))
     }
 
-    /// Adds an [`after_tool_call`](Hook::after_tool_call) hook.
+    /// Adds an [`after_tool_call`](Hook::after_tool_call) hook. Write `async |call, output, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn after_tool_call<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&ToolCall, &ToolOutput, HookContext<'_, B::M>) -> AfterToolCall
@@ -313,7 +337,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(AfterToolCallFn(f))
     }
 
-    /// Adds a [`finish_turn`](Hook::finish_turn) hook.
+    /// Adds a [`finish_turn`](Hook::finish_turn) hook. Write `async |turn, cx| ..`: a closure that
+    /// returns a future is refused, see [`HookClosure`].
     pub fn finish_turn<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&FinishedTurn, HookContext<'_, B::M>) -> FinishTurn
@@ -323,7 +348,8 @@ impl<B: BuilderMessages> RunBuilder<B> {
         self.hook(FinishTurnFn(f))
     }
 
-    /// Adds an [`api_key`](Hook::api_key) hook.
+    /// Adds an [`api_key`](Hook::api_key) hook. Write `async |provider, cx| ..`: a closure that returns a future
+    /// is refused, see [`HookClosure`].
     pub fn api_key_from<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&str, HookContext<'_, B::M>) -> Result<Option<ApiKey>, ModelError>

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-pub use builder::{BuilderMessages, Open, RunBuilder};
+pub use builder::{BuilderMessages, Open, RunBuilder, Undecided};
 pub use handle::Handle;
 pub use prompt::IntoPrompt;
 pub use queue::{QueueKind, QueueMode, Queued, Ticket};
@@ -39,7 +39,7 @@ use crate::transcript::{Tail, Transcript};
 /// # use turnstate::{Run, model::Delta};
 /// # let run = Run::builder(|_: turnstate::model::Request| futures::stream::empty::<Delta>()).build();
 /// let first = run.prompt("Hello");
-/// let second = run.prompt("Hello?"); // `run` was moved: use `first.handle().steer(..)` to put a message in
+/// let second = run.prompt("Hello?"); // `run` was moved: use `first.steer(..)` to put a message in
 /// ```
 ///
 /// `M` is the application's own message type; runs without one use [`NoCustom`], and nobody has to write it.
@@ -114,7 +114,7 @@ impl<M> Drop for UnderWay<M> {
 #[diagnostic::on_unimplemented(
     message = "this run is still streaming, it takes no new prompt",
     label = "still streaming",
-    note = "to put a message in while it works, use `run.handle().steer(..)` or `run.handle().follow_up(..)`",
+    note = "to put a message in while it works, use `run.steer(..)` or `run.follow_up(..)`",
     note = "to give a new prompt, finish it first: `let run = run.finish().await;`"
 )]
 pub trait TakesPrompt: RunState {
@@ -145,6 +145,18 @@ impl<S: RunState, M: CustomMessage> Run<S, M> {
         Handle(self.hub.clone())
     }
 
+    /// Queues messages that are put in after the current batch, before the next request; see [`Handle::steer`]. While
+    /// the run is idle, they wait for the next prompt or resume.
+    pub fn steer(&self, message: impl IntoPrompt<M>) -> Ticket<M> {
+        self.handle().steer(message)
+    }
+
+    /// Queues messages that are put in only when the run would otherwise end; see [`Handle::follow_up`]. While the run
+    /// is idle, they wait for the next prompt or resume.
+    pub fn follow_up(&self, message: impl IntoPrompt<M>) -> Ticket<M> {
+        self.handle().follow_up(message)
+    }
+
     /// Starts a run with a prompt: a text, a message, several of them.
     ///
     /// Nothing happens until the run is polled for its events.
@@ -159,6 +171,10 @@ impl<S: RunState, M: CustomMessage> Run<S, M> {
     /// Goes on where the transcript ends: after a user message, a tool result or a custom message; it retries after a
     /// failed or aborted answer. After a usable answer the queued messages are the prompt: a batch of steers, or else
     /// of follow-ups. Calls that have no result are answered for the model by [repair](crate::transcript::Repair).
+    ///
+    /// It also runs from a custom message at the transcript's end, whether or not the model sees it. A host that writes
+    /// notes of its own behind an answer, and wants no request for them, looks at the last outcome, or at
+    /// [`has_queued`](Handle::has_queued), first.
     ///
     /// # Errors
     /// When there is nothing to go on from. The error gives the run back; nothing has changed.

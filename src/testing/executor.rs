@@ -19,6 +19,9 @@ const BUSY: usize = 10_000;
 
 /// Runs a future to its end on this thread, polling it only when it was woken.
 ///
+/// It waits for no timer, socket or other thread, so that tests are deterministic: a program that asks a real model uses
+/// its runtime's own `block_on`.
+///
 /// # Panics
 /// When nothing can progress any more: a test that would hang fails instead. Also when the future wakes itself for
 /// ever without an end in sight.
@@ -33,7 +36,11 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
             return output;
         }
-        assert!(woken.count() > seen, "nothing can progress: the future is pending, and nobody woke it");
+        assert!(
+            woken.count() > seen,
+            "nothing can progress: the future is pending, and nobody woke it (this executor waits for no timer, socket or \
+             other thread: outside of tests use your runtime's `block_on`)"
+        );
     }
     panic!("the future wakes itself for ever");
 }

@@ -122,8 +122,8 @@ impl AgentTool {
 
     /// A tool with a raw JSON Schema, and its arguments as a JSON object.
     ///
-    /// Write `async |arguments, cx| ..`: a closure that returns a future, `|arguments, cx| async move { .. }`, is refused.
-    /// It is cloned for each call.
+    /// Write `async |arguments, cx| ..`: a closure that returns a future, `|arguments, cx| async move { .. }`, is refused,
+    /// in the words that [`tool_fn`](super::tool_fn) lists. It is cloned for each call.
     ///
     /// # Errors
     /// When the schema cannot be used: it is no schema, refers to something remote, or to itself without data.

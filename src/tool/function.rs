@@ -11,8 +11,9 @@ use crate::async_fn::SendAsyncFn2;
 /// The argument type gives the schema. The closure returns a `Result`: what is in its `Ok` becomes the result (a text,
 /// content blocks, a JSON value, a [`ToolOutput`]), and `?` works with every error. Write `async |args: Args, cx| ..`
 /// (`async move` where it captures); a closure that returns a future, `|args, cx| async move { .. }`, is refused
-/// (`implementation of AsyncFnOnce is not general enough`). The closure is cloned for each call, so what it captures is
-/// `Clone`; shared state goes into an `Arc`.
+/// with `implementation of AsyncFnOnce is not general enough`, or with `type annotations needed` (do not add the types:
+/// then it is `lifetime may not live long enough`). The closure is cloned for each call, so what it captures is `Clone`;
+/// shared state goes into an `Arc`, and a bare `Mutex` is refused.
 ///
 /// ```
 /// use turnstate::tool::{NoArgs, tool_fn};

@@ -1,7 +1,31 @@
-//! Taking a transcript from one run to another whose custom messages are of another type.
+//! What a run can start from, and taking a transcript to a run whose custom messages are of another type.
 
 use super::Transcript;
-use crate::message::{ConvertError, CustomMessage, NoCustom};
+use crate::message::{AgentMessage, ConvertError, CustomMessage, NoCustom};
+
+/// What a run can start from: a transcript, or a list of messages.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a transcript for a run with messages of type `{M}`",
+    label = "not a transcript for this run",
+    note = "an application's own message type is declared with `.custom_messages::<AppMessage>()` at the start of the builder",
+    note = "a transcript of another message type is converted: `transcript.convert()?`, or `transcript.widen()` where it has no custom messages"
+)]
+pub trait IntoTranscript<M> {
+    /// The transcript.
+    fn into_transcript(self) -> Transcript<M>;
+}
+
+impl<M> IntoTranscript<M> for Transcript<M> {
+    fn into_transcript(self) -> Self {
+        self
+    }
+}
+
+impl<M> IntoTranscript<M> for Vec<AgentMessage<M>> {
+    fn into_transcript(self) -> Transcript<M> {
+        self.into()
+    }
+}
 
 /// Why a transcript cannot be taken over: which message stands in the way.
 #[derive(Debug, thiserror::Error)]

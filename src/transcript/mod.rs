@@ -21,7 +21,7 @@ mod replay;
 mod samples;
 mod tail;
 
-pub use convert::ConvertTranscriptError;
+pub use convert::{ConvertTranscriptError, IntoTranscript};
 pub use declare::{ToolChanges, declare, initial_system_message};
 pub use list::{Messages, Transcript};
 pub use projector::{Projector, Repair};
