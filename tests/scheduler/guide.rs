@@ -51,7 +51,7 @@ fn nothing_runs_without_a_yes(by_id: bool) -> Result<(), String> {
 #[test]
 fn the_guides_planted_bug_is_found_and_shrunk_to_what_the_guide_shows() {
     let failure = nothing_runs_without_a_yes(true).unwrap_err();
-    let guide = include_str!("../../src/docs/testing.md");
+    let guide = include_str!("../../src/docs/property_tests.md");
     for line in failure.lines().filter(|line| !line.trim().is_empty() && !line.contains("guide.rs")) {
         assert!(guide.contains(line.trim_end()), "the guide does not show `{line}` of:\n{failure}");
     }
