@@ -10,11 +10,12 @@ use crate::tool::AgentTool;
 use crate::transcript::Transcript;
 
 /// What a hook sees of its run at this moment. Cheap to copy.
+#[non_exhaustive]
 pub struct HookContext<'a, M = NoCustom> {
     /// The loop's context: the transcript so far, or what a hook replaced it by. In a batch it ends with the answer
     /// that made the calls.
     pub transcript: &'a Transcript<M>,
-    /// The messages this run has added so far.
+    /// The messages this run has added so far; in a batch, up to the answer that made the calls.
     pub added: &'a [AgentMessage<M>],
     /// The model that is, or was last, asked.
     pub model: &'a Arc<Model>,

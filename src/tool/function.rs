@@ -21,6 +21,7 @@ use crate::async_fn::SendAsyncFn2;
 /// let clock = tool_fn("clock", "Tells the time.", async |_: NoArgs, _| Ok("12:00"));
 /// assert_eq!(clock.name(), "clock");
 /// ```
+#[must_use]
 pub fn tool_fn<A, T, F>(name: impl Into<String>, description: impl Into<String>, function: F) -> AgentTool
 where
     A: ToolArgs,

@@ -138,7 +138,8 @@ impl<T: DeserializeOwned + schemars::JsonSchema + Send + 'static> ToolArgs for T
 #[cfg(not(feature = "schema"))]
 impl ToolArgs for NoArgs {
     fn schema() -> Result<Schema, SchemaError> {
-        Ok(Schema::no_arguments())
+        // As the feature `schema` has it: what a model sends all the same is ignored.
+        Schema::from_json(serde_json::json!({ "type": "object", "properties": {} }))
     }
 }
 

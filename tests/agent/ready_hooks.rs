@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::executor::block_on;
 use serde_json::Map;
 use turnstate::hook::{
-    Approval, CostBudget, Decision, FinishTurn, RepeatedCalls, TokenBudget, ToolCallLimit, ToolFilter,
-    TurnLimit,
+    AfterToolCall, Approval, CostBudget, Decision, FinishTurn, PrepareNextTurn, RepeatedCalls, TokenBudget,
+    ToolCallLimit, ToolFilter, TurnLimit,
 };
 use turnstate::message::{StopReason, Usage};
 use turnstate::model::{Delta, Done};
@@ -210,6 +210,50 @@ fn a_new_message_starts_the_count_of_repetitions_anew() {
     });
     let outcome = block_on(agent.prompt("go").unwrap());
     assert_eq!(outcome.ending, stopped());
+}
+
+#[test]
+fn calls_that_were_cut_off_are_no_repetition_and_a_declaration_is_no_new_reason() {
+    let mut cut = call("a", "read");
+    cut.pop();
+    cut.push(Step::Say(Delta::done(StopReason::Length)));
+    let agent = with(RepeatedCalls::new(2), vec![cut, call("b", "read"), text("done")]);
+    assert_eq!(block_on(agent.prompt("go").unwrap()).ending, stopped());
+
+    let run = builder(vec![call("a", "read"), call("b", "read"), text("never")])
+        .hook(RepeatedCalls::new(2))
+        .prepare_next_turn(async |turn, _| {
+            let name = format!("after_{}", turn.message.content.len());
+            PrepareNextTurn::unchanged().with_tools(vec![quick("read"), quick(&name)])
+        })
+        .build();
+    let run = block_on(run.prompt("go").finish());
+    assert_eq!(
+        run.outcome().unwrap().ending,
+        ended("tool `read` was called 2 times in a row with the same arguments")
+    );
+}
+
+#[test]
+fn what_a_call_used_stays_used_when_a_hook_fails_after_it() {
+    for panics in [false, true] {
+        let dear = tool_fn("read", "Uses tokens by itself.", async |_: NoArgs, _| {
+            Ok(ToolOutput::text("dear").with_usage(usage(500, 0.25)))
+        });
+        let run = Run::builder(Model::new([call("d", "read"), text("never")]))
+            .tool(dear)
+            .hook(TokenBudget::new(500))
+            .after_tool_call(async move |_, _, _| {
+                assert!(!panics, "in the hook");
+                AfterToolCall::fail("in the hook")
+            })
+            .build();
+        let run = block_on(run.prompt("go").finish());
+        assert_eq!(
+            run.outcome().unwrap().ending,
+            ended("the budget of 500 tokens is used up: 500 were used")
+        );
+    }
 }
 
 #[test]

@@ -77,6 +77,9 @@ impl<M: CustomMessage> Hook<M> for TurnLimit {
 /// );
 /// # });
 /// ```
+///
+/// Calls of one answer that have the same id have one place, the last one's, so that a repeated id does not slip through.
+/// Calls of an answer that was cut off count too, although they did not run.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCallLimit(usize);
 
@@ -103,8 +106,7 @@ impl<M: CustomMessage> Hook<M> for ToolCallLimit {
     }
 
     async fn finish_turn(&self, turn: &FinishedTurn, cx: HookContext<'_, M>) -> FinishTurn {
-        if turn.goes_on && answers(cx.added).map(|answer| answer.tool_calls().count()).sum::<usize>() > self.0
-        {
+        if turn.goes_on && calls(cx.added) > self.0 {
             FinishTurn::end(self.reason())
         } else {
             FinishTurn::Default

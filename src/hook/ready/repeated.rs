@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::end_where;
 use crate::hook::{FinishTurn, FinishedTurn, Hook, HookContext};
-use crate::message::{AgentMessage, CustomMessage, ToolCall};
+use crate::message::{AgentMessage, CustomMessage, StopReason, ToolCall};
 
 /// Ends a run in which the model makes the same call so many times in a row: the same tool with the same arguments, and
 /// no other call and no new message in between.
 ///
 /// It is asked after each turn, so the last of the calls is executed. Arguments are compared as JSON values. A prompt, a
-/// steer or a follow-up starts the count anew, since the model has a new reason to try.
+/// steer or a follow-up starts the count anew, since the model has a new reason to try; a system message does not. Calls
+/// of an answer that was cut off do not count, since they did not run.
 ///
 /// ```
 /// # futures::executor::block_on(async {
@@ -55,6 +56,8 @@ fn longest_streak<M>(added: &[AgentMessage<M>]) -> Option<(&Arc<ToolCall>, usize
     let mut current: Option<(&Arc<ToolCall>, usize)> = None;
     for message in added {
         match message {
+            // Calls of an answer that was cut off did not run: the model was asked to make them again.
+            AgentMessage::Assistant(answer) if answer.stop_reason == StopReason::Length => {}
             AgentMessage::Assistant(answer) => {
                 for call in answer.tool_calls() {
                     let times = match current {
@@ -67,8 +70,9 @@ fn longest_streak<M>(added: &[AgentMessage<M>]) -> Option<(&Arc<ToolCall>, usize
                     }
                 }
             }
-            AgentMessage::ToolResult(_) => {}
-            _ => current = None,
+            // A declaration of tools is no new reason to try.
+            AgentMessage::ToolResult(_) | AgentMessage::System(_) => {}
+            AgentMessage::User(_) | AgentMessage::Custom(_) => current = None,
         }
     }
     longest

@@ -115,8 +115,7 @@ impl<'p> Coercer<'p> {
         }
     }
 
-    /// Takes the first branch that the value can be coerced to, when the number of branches that take it as it
-    /// is will not do.
+    /// Takes the first branch that the value can be coerced to, unless some branch takes it as it is.
     fn coerce_union(
         &mut self,
         branches: &[NodeId],

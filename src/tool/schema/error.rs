@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-/// A schema that no tool can have. Found when the tool is made, never in the middle of a run.
+/// A schema that no tool can have. Found when the tool is made, never in the middle of a run: by
+/// [`AgentTool::try_new`](crate::tool::AgentTool::try_new), or where the schema itself is made.
 ///
 /// Paths are JSON pointers into the schema, `#` being the whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
