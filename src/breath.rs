@@ -3,10 +3,10 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-/// So much is done in a row by what may never have to wait: a stream that is always ready.
-const IN_A_ROW: u32 = 128;
+/// So much is done at a time by what may never have to wait: a stream that is always ready.
+const AT_A_TIME: u32 = 128;
 
-/// Counts what is done in a row. After so much of it, whoever does it is to wait once: its task is woken at once, and
+/// Counts what is done. After so much of it, whoever does it is to wait once: its task is woken at once, and
 /// everything beside it (an abort, a sibling, another task) has its turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Breath {
@@ -17,7 +17,7 @@ impl Breath {
     /// One more piece of work is to be done: pending when it is time to wait.
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
         self.done += 1;
-        if self.done < IN_A_ROW {
+        if self.done < AT_A_TIME {
             return Poll::Ready(());
         }
         self.done = 0;

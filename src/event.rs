@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_takes_64_bytes() {
+    fn an_event_takes_40_bytes() {
         assert!(size_of::<Option<AgentEvent>>() <= 40, "{}", size_of::<Option<AgentEvent>>());
     }
 }

@@ -1,7 +1,10 @@
 //! Wakers of those who wait for one thing, in slots.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+
+use crate::error_text::drop_foreign;
 
 /// Wakers in slots, so that one that goes away is found at once.
 ///
@@ -40,16 +43,23 @@ impl Waiters {
         drop(freed);
     }
 
-    /// Wakes everyone. Each keeps its slot until it gives it up.
+    /// Wakes everyone. Each keeps its slot until it gives it up. A waker that panics keeps nobody else asleep.
     pub(crate) fn wake_all(&self) {
         let wakers: Vec<Waker> = self.lock().wakers.iter_mut().filter_map(Option::take).collect();
-        wakers.into_iter().for_each(Waker::wake);
+        wakers.into_iter().for_each(wake);
     }
 
     /// How many slots are taken.
     pub(crate) fn count(&self) -> usize {
         let slots = self.lock();
         slots.wakers.len() - slots.free.len()
+    }
+}
+
+/// Wakes a task. A waker is foreign code, of the executor: a panic of it, as after a shutdown, is nobody's else.
+pub(crate) fn wake(waker: Waker) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        drop_foreign(panic);
     }
 }
 

@@ -22,6 +22,9 @@ use crate::demo_model;
 /// The variable that holds a secret: no command that the model runs is to see it.
 pub(crate) const KEY: &str = "TURNSTATE_API_KEY";
 
+/// Where the server is: it may hold a password.
+pub(crate) const BASE_URL: &str = "TURNSTATE_BASE_URL";
+
 /// The features without which no server is spoken to.
 const FOR_OPENAI_COMPATIBLE: &str = "openai-compatible,transport-reqwest,rustls";
 const FOR_GENAI: &str = "genai,rustls";
@@ -69,7 +72,7 @@ pub(crate) enum Advice {
 /// Reads the variables. Empty ones count as not set.
 pub(crate) fn choose(variable: impl Fn(&str) -> Option<String>) -> Result<Choice, Advice> {
     let get = |name| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-    let (model, base_url, key) = (get("TURNSTATE_MODEL"), get("TURNSTATE_BASE_URL"), get(KEY));
+    let (model, base_url, key) = (get("TURNSTATE_MODEL"), get(BASE_URL), get(KEY));
     match get("TURNSTATE_PROVIDER").as_deref() {
         None if model.is_none() && base_url.is_none() && key.is_none() => Ok(Choice::Demonstration),
         None | Some("openai-compatible") => {

@@ -16,9 +16,9 @@ use crate::transcript::Repair;
 
 /// What a loop is given. Cheap to clone: everything large is shared.
 ///
-/// Fields are public, so that a host of the stateless layer sets what it needs:
-/// `LoopConfig { tools: vec![..].into(), ..LoopConfig::new(model_stream) }` is written with the setters of
-/// [`RunBuilder`](crate::RunBuilder) where a [`Run`](crate::Run) is used instead.
+/// Fields are public, so that a host of the stateless layer sets what it needs: `let mut config =
+/// LoopConfig::new(model_stream); config.tools = ..;`. Where a [`Run`](crate::Run) is used instead, the setters of
+/// [`RunBuilder`](crate::RunBuilder) do it.
 #[non_exhaustive]
 pub struct LoopConfig<M = NoCustom> {
     /// The model as a function.

@@ -198,6 +198,9 @@ pub(crate) struct HandBack<M: 'static> {
 
 /// Gives messages back. The source is foreign code: it is on its own if it panics, and the run is closed all the same.
 pub(crate) fn give_back<M: 'static>(source: &dyn MessageSource<M>, count: usize) {
+    if count == 0 {
+        return;
+    }
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| source.give_back(count))) {
         drop_foreign(panic);
     }
@@ -206,8 +209,6 @@ pub(crate) fn give_back<M: 'static>(source: &dyn MessageSource<M>, count: usize)
 impl<M: 'static> Drop for HandBack<M> {
     fn drop(&mut self) {
         let (_, queued) = self.desk.give_up_hand();
-        if queued > 0 {
-            give_back(&*self.source, queued);
-        }
+        give_back(&*self.source, queued);
     }
 }

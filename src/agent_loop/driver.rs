@@ -431,13 +431,11 @@ impl<M: CustomMessage> AgentLoop<M> {
 
     /// Ends the run out of order: drops everything in flight, and makes ready the events that are missing.
     fn break_off(&mut self, failure: Failure) {
-        let (reason, message) = match failed_answer(&self.state) {
-            Some(answer) => (answer.stop_reason, answer.error_message.as_ref().unwrap_or(&failure.message)),
-            None => (failure.reason, &failure.message),
-        };
-        let ending = match reason {
+        // Why it is broken off says how it ends; what a failed answer said before says it better than a panic after it.
+        let said = failed_answer(&self.state).and_then(|answer| answer.error_message.as_ref());
+        let ending = match failure.reason {
             StopReason::Aborted => Ending::Aborted,
-            _ => Ending::Failed { message: message.clone() },
+            _ => Ending::Failed { message: said.unwrap_or(&failure.message).clone() },
         };
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         drop_foreign(stage);
@@ -455,9 +453,7 @@ impl<M: CustomMessage> AgentLoop<M> {
             // The message whose start was told is written by its end.
             if unwritten.is_empty() { queued = queued.saturating_sub(1) } else { drop(unwritten.remove(0)) }
         }
-        if queued > 0 {
-            give_back(&*self.source, queued);
-        }
+        give_back(&*self.source, queued);
         let now = self.clock.timestamp();
         let closing = Closing { head: self.desk.head().at(now), failure, now };
         let partial = partial.map(|partial| partial.failed(&closing.failure));

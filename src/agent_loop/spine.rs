@@ -8,7 +8,7 @@ use super::batch::BatchResults;
 use super::call::Batch;
 use super::closing::ABORTED_ANSWER;
 use super::config::{LoopConfig, Tools};
-use super::desk::{Asking, Desk};
+use super::desk::{Asking, Desk, give_back};
 use super::schedule::{BatchOutcome, Finish, polls_again};
 use super::turn_change::TurnChange;
 use super::unless_aborted::unless_aborted;
@@ -185,7 +185,7 @@ impl<M: CustomMessage> Spine<M> {
         self.emit(AgentEvent::TurnStart).await;
         let (_, from_queue) = self.desk.give_up_hand();
         if self.is_aborted() {
-            self.config.messages.give_back(from_queue);
+            give_back(&*self.config.messages, from_queue);
             return Pending::none();
         }
         messages.extend(queued);
@@ -244,6 +244,7 @@ impl<M: CustomMessage> Spine<M> {
         let answer = match self.request().await {
             Ok(request) => match self.open_stream(request) {
                 Ok(asking) => self.desk.answer(asking).await,
+                Err(panic) if self.is_aborted() => self.answer_alone(&Failure::aborted(panic)).await,
                 Err(panic) => self.answer_alone(&Failure::new(panic)).await,
             },
             Err(failure) => self.answer_alone(&failure).await,

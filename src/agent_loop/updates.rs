@@ -9,6 +9,7 @@ use futures_util::task::AtomicWaker;
 
 use crate::message::ToolCall;
 use crate::tool::ToolOutput;
+use crate::waiters::wake;
 
 /// One update: which call, and what it has so far.
 pub(crate) type Update = (Arc<ToolCall>, Arc<ToolOutput>);
@@ -48,7 +49,7 @@ impl Updates {
         let waiting = if queue.telling { Vec::new() } else { std::mem::take(&mut queue.waiting) };
         drop(queue);
         // Wakers run foreign code: not under the lock.
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.into_iter().for_each(wake);
         update
     }
 

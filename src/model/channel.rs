@@ -146,10 +146,14 @@ impl Stream for DeltaReceiver {
     type Item = Delta;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delta>> {
+        // Wakers are foreign code: cloned before the lock is taken, and dropped after it is given up.
+        let waker = cx.waker().clone();
         let mut queue = self.0.lock();
         let delta = queue.deltas.pop_front();
         if delta.is_none() && !queue.ended {
-            queue.waker = Some(cx.waker().clone());
+            let replaced = queue.waker.replace(waker);
+            drop(queue);
+            drop(replaced);
             return Poll::Pending;
         }
         drop(queue);
@@ -164,8 +168,11 @@ impl Drop for DeltaReceiver {
     fn drop(&mut self) {
         self.0.closed.abort();
         // What nobody will take is not kept until the last sender goes.
-        let deltas = std::mem::take(&mut self.0.lock().deltas);
-        drop(deltas);
+        let (deltas, waker) = {
+            let mut queue = self.0.lock();
+            (std::mem::take(&mut queue.deltas), queue.waker.take())
+        };
+        drop((deltas, waker));
     }
 }
 

@@ -105,7 +105,7 @@ fn duration(amount: f64, per_second: f64) -> Option<Duration> {
 fn seconds_of_date(date: &str) -> Option<u64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let mut words = date.split_whitespace().skip(1);
-    let day: u64 = words.next()?.parse().ok()?;
+    let day: u64 = words.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;
     let month = u64::try_from(MONTHS.find(words.next()?)? / 3 + 1).ok()?;
     let year: u64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
     let mut time = words.next()?.split(':').map(|part| part.parse::<u64>().ok());

@@ -10,29 +10,39 @@ use super::transport::{HttpRequest, HttpResponse, Transport, TransportError};
 
 /// Sends requests by a [`reqwest::Client`]. It needs a running Tokio runtime.
 ///
-/// This crate turns on no TLS of reqwest, so that a host chooses its own: a host that speaks to `https` servers depends
-/// on reqwest itself with the feature for the TLS it wants (as `rustls`), and may give its own client, with its proxies,
-/// certificates and timeouts, to [`with_client`](Self::with_client). A timeout for the whole request also cuts off a
+/// The feature `rustls` turns on TLS. A host that wants another backend depends on reqwest itself with the feature for it,
+/// and may give its own client, with its proxies, certificates and timeouts, to [`with_client`](Self::with_client). A timeout for the whole request also cuts off a
 /// long answer; reqwest's read timeout does not.
 ///
 /// # Cancel safety
 /// Dropping the future of `send`, or the body, closes the connection.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ReqwestTransport {
     client: reqwest::Client,
 }
 
 impl ReqwestTransport {
-    /// A transport with a client of reqwest's defaults.
+    /// A transport with a client of reqwest's defaults, but for redirects: none is followed, since it would carry the
+    /// conversation, and secrets in headers, to another server.
+    ///
+    /// # Panics
+    /// Where [`reqwest::Client::new`] does: when no TLS backend can be set up.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        Self { client: builder.build().unwrap_or_else(|_| reqwest::Client::new()) }
     }
 
     /// A transport with the host's own client.
     #[must_use]
     pub fn with_client(client: reqwest::Client) -> Self {
         Self { client }
+    }
+}
+
+impl Default for ReqwestTransport {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -22,11 +22,10 @@ impl Secrets {
     }
 
     /// The text without the secrets.
+    ///
+    /// A secret's beginning is taken out as well, as far as it goes: texts are cut before they come here.
     pub(crate) fn scrub(&self, text: String) -> String {
-        self.0.iter().fold(text, |text, secret| match text.contains(secret) {
-            true => text.replace(secret, "…"),
-            false => text,
-        })
+        self.0.iter().fold(text, |text, secret| without(text, secret))
     }
 
     /// The delta without the secrets in the text of a failure.
@@ -36,6 +35,27 @@ impl Secrets {
         }
         delta
     }
+}
+
+/// The text without a secret, and without every beginning of it that is long enough to be no word.
+fn without(text: String, secret: &str) -> String {
+    let Some((beginning, _)) = secret.char_indices().nth(SHORTEST - 1).map(|(at, _)| secret.split_at(at))
+    else {
+        return text.replace(secret, "…");
+    };
+    if !text.contains(beginning) {
+        return text;
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some((before, from)) = rest.find(beginning).map(|at| rest.split_at(at)) {
+        kept.push_str(before);
+        kept.push('…');
+        let same = from.chars().zip(secret.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8());
+        rest = from.get(same.sum()..).unwrap_or_default();
+    }
+    kept.push_str(rest);
+    kept
 }
 
 impl fmt::Debug for Secrets {
@@ -57,5 +77,8 @@ mod tests {
         let text = "tokens: `sk-12345678` (sk-12345678-longer), Bearer".to_owned();
         assert_eq!(secrets.scrub(text), "tokens: `…` (…), Bearer");
         assert_eq!(format!("{secrets:?}"), "Secrets(2)");
+        // Cut in the middle of a secret: what is left of it goes too.
+        assert_eq!(secrets.scrub("Bearer sk-12345678-lon… (cut)".to_owned()), "Bearer …… (cut)");
+        assert_eq!(secrets.scrub("Bearer sk-1234".to_owned()), "Bearer sk-1234");
     }
 }

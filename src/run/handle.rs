@@ -13,7 +13,7 @@ use crate::message::{AgentMessage, CustomMessage, NoCustom};
 /// Steers, aborts and looks into the queues of a run, from anywhere. Cheap to clone.
 ///
 /// It belongs to its run through all of the run's states: what is queued while the run is idle is delivered by the next
-/// prompt or resume. No method blocks, and none calls foreign code. The guide [steering](crate::guide::steering) has
+/// prompt or resume. No method blocks, and none polls or awaits foreign code. The guide [steering](crate::guide::steering) has
 /// examples.
 pub struct Handle<M = NoCustom>(pub(super) Arc<Hub<M>>);
 
@@ -114,7 +114,7 @@ impl<M> Handle<M> {
     /// Whether any message waits.
     #[must_use]
     pub fn has_queued(&self) -> bool {
-        [QueueKind::Steering, QueueKind::FollowUp].into_iter().any(|kind| self.queued_len(kind) > 0)
+        !self.0.queues.is_empty()
     }
 
     /// Takes out everything that waits, in one step: nothing is lost or delivered twice, whatever others do meanwhile.

@@ -255,12 +255,9 @@ impl<M: CustomMessage> Run<Idle, M> {
     fn resume_idle(self) -> Result<Run<Streaming, M>, ResumeError<M>> {
         let tail = Tail::of(self.transcript());
         if tail.takes_queued() {
-            let queued = [QueueKind::Steering, QueueKind::FollowUp]
-                .into_iter()
-                .map(|kind| self.hub.queues.drain(kind))
-                .find(|messages| !messages.is_empty());
-            if let Some(messages) = queued {
-                return Ok(self.enter(Entry::Queued(messages)));
+            let queued = self.hub.queues.drain_first();
+            if !queued.is_empty() {
+                return Ok(self.enter(Entry::Queued(queued)));
             }
         }
         match NothingToResume::check(tail) {

@@ -220,6 +220,22 @@ impl<M> Queues<M> {
         drop(written);
         messages
     }
+
+    pub(super) fn is_empty(&self) -> bool {
+        let inner = self.lock();
+        inner.steering.entries.is_empty() && inner.follow_ups.entries.is_empty()
+    }
+
+    /// What of the steers waits, or else of the follow-ups: in one step, so that nothing is missed that moves from the
+    /// one to the other.
+    pub(super) fn drain_first(&self) -> Vec<AgentMessage<M>> {
+        let mut inner = self.lock();
+        let kind = if inner.steering.entries.is_empty() { QueueKind::FollowUp } else { QueueKind::Steering };
+        let (messages, written) = inner.drain(kind);
+        drop(inner);
+        drop(written);
+        messages
+    }
 }
 
 impl<M: Send + Sync + 'static> MessageSource<M> for Queues<M> {
@@ -243,8 +259,7 @@ impl<M: Send + Sync + 'static> MessageSource<M> for Queues<M> {
     }
 
     fn has_messages(&self) -> bool {
-        let inner = self.lock();
-        !inner.steering.entries.is_empty() || !inner.follow_ups.entries.is_empty()
+        !self.is_empty()
     }
 
     fn take_change(&self) -> TurnChange {

@@ -6,7 +6,7 @@ use std::panic::panic_any;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -15,7 +15,7 @@ use turnstate::hook::PrepareNextTurn;
 use turnstate::message::{
     AgentMessage, AssistantContent, AssistantMessage, Content, NoCustom, StopReason, Timestamp, Usage,
 };
-use turnstate::model::{Delta, Metadata, Request, StreamFn};
+use turnstate::model::{Delta, Failure, Metadata, Request, StreamFn};
 use turnstate::testing::{Checker, ScriptedModel, ScriptedTool, block_on};
 use turnstate::tool::{ExecutionMode, NoArgs, tool_fn};
 use turnstate::{
@@ -477,4 +477,54 @@ fn a_source_that_panics_when_messages_are_given_back_leaves_a_closed_run() {
             Checker::check_all(&events).unwrap();
         }
     }
+}
+
+/// A waker of an executor that has shut down.
+struct Gone;
+
+impl Wake for Gone {
+    fn wake(self: Arc<Self>) {
+        panic!("the executor is gone");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_keeps_no_abort_from_being_delivered() {
+    let signal = AbortSignal::new();
+    let (mut first, mut second) = (signal.aborted(), signal.aborted());
+    let gone = Waker::from(Arc::new(Gone));
+    assert!(first.poll_unpin(&mut Context::from_waker(&gone)).is_pending());
+    let (woken, count) = counting_waker();
+    assert!(second.poll_unpin(&mut Context::from_waker(&woken)).is_pending());
+    signal.abort();
+    assert_eq!(count.load(Ordering::SeqCst), 1, "whoever waits beside it is woken");
+
+    let agent = Agent::new(Run::builder(|_: Request| stream::pending::<Delta>()).build());
+    let mut running = agent.prompt("go").unwrap();
+    assert!(running.poll_unpin(&mut Context::from_waker(&gone)).is_pending());
+    agent.abort();
+    assert_eq!(running.now_or_never().unwrap().ending, Ending::Aborted);
+}
+
+/// A waker, and how often it was woken.
+fn counting_waker() -> (Waker, Arc<AtomicUsize>) {
+    struct Counts(Arc<AtomicUsize>);
+    impl Wake for Counts {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let count = Arc::new(AtomicUsize::new(0));
+    (Waker::from(Arc::new(Counts(count.clone()))), count)
+}
+
+#[test]
+fn a_listener_that_panics_after_an_abort_of_the_providers_own_ends_the_run_as_failed() {
+    let aborted = Delta::Error(Box::new(Failure::aborted("the provider gave up")));
+    let agent = Agent::new(Run::builder(move |_: Request| stream::iter([aborted.clone()])).build());
+    let _subscription = agent.subscribe(async |event, _| {
+        assert!(!matches!(event, AgentEvent::TurnEnd { .. }), "in a listener");
+    });
+    let outcome = block_on(agent.prompt("go").unwrap());
+    assert_eq!(outcome.ending, Ending::Failed { message: "the provider gave up".to_owned() });
 }

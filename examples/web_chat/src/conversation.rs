@@ -111,6 +111,7 @@ impl Conversation {
 
     /// Asks again after a failed or stopped answer, or delivers what waits in the queues of an idle agent.
     pub(crate) fn retry(&self) -> Result<(), Refused> {
+        self.check_room()?;
         // A note may be the last message; that alone is no reason to ask the model.
         if !self.feed.look(Board::is_unfinished) && !self.agent.has_queued() {
             return Err(if self.agent.is_idle() { Refused::NothingToRetry } else { Refused::Busy });

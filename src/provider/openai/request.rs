@@ -51,7 +51,9 @@ fn options(request: &Request, settings: &Settings, body: &mut Map<String, Value>
         let is_long = options.cache_retention == Some(CacheRetention::Long);
         set("prompt_cache_retention", is_long.then(|| "24h".into()));
     }
-    for (name, value) in options.sampling_params.iter().flatten() {
+    // They tune the answer, and are nobody's way to ask another model or for something else: a proxy passes them on.
+    let tunes = |name: &str| !["model", "messages", "stream", "stream_options", "tools"].contains(&name);
+    for (name, value) in options.sampling_params.iter().flatten().filter(|(name, _)| tunes(name)) {
         set(name, Some(value.clone()));
     }
 }
