@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::model::Delta;
+use serde_json::{Map, Value};
+
+use crate::model::{Delta, Metadata};
 
 /// Shorter texts are no secrets but placeholders, as local servers take them; taking them out would garble words.
 const SHORTEST: usize = 8;
@@ -21,6 +23,17 @@ impl Secrets {
         self.0.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     }
 
+    /// Adds what of an address may be a secret: user, password, and the values of its query.
+    pub(crate) fn add_url(&mut self, url: &str) {
+        let (address, query) = url.split_once('?').unwrap_or((url, ""));
+        let after_scheme = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let authority = after_scheme.split('/').next().unwrap_or_default();
+        let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+        user.split(':').for_each(|part| self.add(part));
+        let values = query.split(['&', '#']).filter_map(|pair| pair.split_once('='));
+        values.for_each(|(_, value)| self.add(value));
+    }
+
     /// The text without the secrets.
     ///
     /// A secret's beginning is taken out as well, as far as it goes: texts are cut before they come here.
@@ -28,19 +41,48 @@ impl Secrets {
         self.0.iter().fold(text, |text, secret| without(text, secret))
     }
 
-    /// The delta without the secrets in the text of a failure.
+    /// The delta without the secrets in what it says of failures.
     pub(crate) fn scrub_delta(&self, mut delta: Delta) -> Delta {
-        if let Delta::Error(failure) = &mut delta {
-            failure.message = self.scrub(std::mem::take(&mut failure.message));
+        match &mut delta {
+            Delta::Error(failure) => {
+                self.scrub_in_place(&mut failure.message);
+                self.scrub_metadata(&mut failure.metadata);
+            }
+            Delta::Done(done) => self.scrub_metadata(&mut done.metadata),
+            Delta::Metadata(metadata) => self.scrub_metadata(metadata),
+            _ => {}
         }
         delta
+    }
+
+    fn scrub_metadata(&self, metadata: &mut Metadata) {
+        metadata.raw_stop_reason.iter_mut().for_each(|text| self.scrub_in_place(text));
+        for diagnostic in &mut metadata.diagnostics {
+            if let Some(error) = &mut diagnostic.error {
+                self.scrub_in_place(&mut error.message);
+                error.stack.iter_mut().for_each(|text| self.scrub_in_place(text));
+            }
+            diagnostic.details.iter_mut().flat_map(Map::values_mut).for_each(|value| self.scrub_value(value));
+        }
+    }
+
+    fn scrub_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.scrub_in_place(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.scrub_value(item)),
+            Value::Object(members) => members.values_mut().for_each(|member| self.scrub_value(member)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn scrub_in_place(&self, text: &mut String) {
+        *text = self.scrub(std::mem::take(text));
     }
 }
 
 /// The text without a secret, and without every beginning of it that is long enough to be no word.
 fn without(text: String, secret: &str) -> String {
-    let Some((beginning, _)) = secret.char_indices().nth(SHORTEST - 1).map(|(at, _)| secret.split_at(at))
-    else {
+    let Some((beginning, _)) = secret.char_indices().nth(SHORTEST).map(|(at, _)| secret.split_at(at)) else {
         return text.replace(secret, "…");
     };
     if !text.contains(beginning) {
@@ -65,8 +107,34 @@ impl fmt::Debug for Secrets {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_address_hides_is_a_secret_and_its_host_is_none() {
+        let mut secrets = Secrets::default();
+        secrets
+            .add_url("https://somebody:password1@a-long-host.example/v1/path?api-key=key-12345678&v=2#part");
+        let text = "a-long-host.example /v1/path somebody password1 key-12345678 v=2".to_owned();
+        assert_eq!(secrets.scrub(text), "a-long-host.example /v1/path … … … v=2");
+    }
+
+    #[test]
+    fn what_a_server_says_of_a_failure_is_scrubbed_in_every_part() {
+        let mut secrets = Secrets::default();
+        secrets.add("sk-12345678");
+        let failure = serde_json::json!({
+            "type": "error", "reason": "error", "errorMessage": "bad sk-12345678", "rawStopReason": "sk-12345678",
+            "diagnostics": [{
+                "type": "retry", "timestamp": 0, "error": { "message": "sk-12345678", "stack": "at sk-12345678" },
+                "details": { "deep": [{ "key": "sk-12345678" }] },
+            }],
+        });
+        let scrubbed = secrets.scrub_delta(serde_json::from_value(failure).unwrap());
+        let text = serde_json::to_string(&scrubbed).unwrap();
+        assert!(text.contains("bad …") && text.contains("at …") && !text.contains("sk-1234"), "{text}");
+    }
 
     #[test]
     fn a_secret_is_taken_out_wherever_it_stands_and_words_stay() {

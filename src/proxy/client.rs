@@ -73,6 +73,7 @@ impl StreamFn for ProxyStream {
         };
         let mut secrets = Secrets::default();
         secrets.add(&self.token.header());
+        secrets.add_url(&self.url);
         for value in request.options.headers.iter().flat_map(|headers| headers.0.values()) {
             secrets.add(value);
         }

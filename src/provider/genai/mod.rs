@@ -336,6 +336,7 @@ impl Genai {
 
     fn secrets(&self, request: &Request) -> Secrets {
         let mut secrets = Secrets::default();
+        self.settings.base_url.iter().for_each(|url| secrets.add_url(url));
         for key in request.api_key.iter().chain(&self.settings.key) {
             secrets.add(key.reveal());
         }

@@ -210,6 +210,7 @@ impl OpenAiCompatible {
         // A model writes arguments in the order in which it reads the properties.
         let body = serde_json::to_vec(&Ordered(&request::body(request, &self.settings).into()))?;
         let mut http = HttpRequest::post(&self.url, body);
+        secrets.add_url(&self.url);
         http.headers.set("Content-Type", "application/json");
         http.headers.set("Accept", "text/event-stream");
         if let Some(identity) = &request.options.identity {
