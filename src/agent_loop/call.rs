@@ -183,7 +183,7 @@ impl<M: CustomMessage> Batch<M> {
             match unless_aborted(&self.abort, asking).await {
                 None => {}
                 Some(Ok(change)) => output = change.apply(output),
-                Some(Err(panic)) => output = output.failed(panic_text(panic)),
+                Some(Err(panic)) => output = ToolOutput::error(panic_text(panic)),
             }
         }
         output

@@ -142,7 +142,7 @@ impl AfterToolCall {
     /// The output with the replacements made.
     pub(crate) fn apply(self, output: ToolOutput) -> ToolOutput {
         if let Some(error) = self.failed {
-            return output.failed(foreign_text(error));
+            return ToolOutput::error(foreign_text(error));
         }
         let structured_content = match (&self.content, self.structured_content) {
             (_, Some(replaced)) => Some(replaced),

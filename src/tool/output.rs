@@ -46,11 +46,6 @@ impl ToolOutput {
         Self { is_error: true, ..Self::text(text) }
     }
 
-    /// The failure that stands in the place of this output. What was used stays used.
-    pub(crate) fn failed(self, text: impl Into<String>) -> Self {
-        Self { usage: self.usage, ..Self::error(text) }
-    }
-
     /// Sets what the host keeps beside the content.
     #[must_use]
     pub fn with_details(mut self, details: impl Into<Value>) -> Self {

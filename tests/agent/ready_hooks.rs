@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::executor::block_on;
 use serde_json::Map;
 use turnstate::hook::{
-    AfterToolCall, Approval, CostBudget, Decision, FinishTurn, PrepareNextTurn, RepeatedCalls, TokenBudget,
-    ToolCallLimit, ToolFilter, TurnLimit,
+    Approval, CostBudget, Decision, FinishTurn, PrepareNextTurn, RepeatedCalls, TokenBudget, ToolCallLimit,
+    ToolFilter, TurnLimit,
 };
 use turnstate::message::{StopReason, Usage};
 use turnstate::model::{Delta, Done};
@@ -231,28 +231,6 @@ fn calls_that_were_cut_off_are_no_repetition_and_a_declaration_is_no_new_reason(
         run.outcome().unwrap().ending,
         ended("tool `read` was called 2 times in a row with the same arguments")
     );
-}
-
-#[test]
-fn what_a_call_used_stays_used_when_a_hook_fails_after_it() {
-    for panics in [false, true] {
-        let dear = tool_fn("read", "Uses tokens by itself.", async |_: NoArgs, _| {
-            Ok(ToolOutput::text("dear").with_usage(usage(500, 0.25)))
-        });
-        let run = Run::builder(Model::new([call("d", "read"), text("never")]))
-            .tool(dear)
-            .hook(TokenBudget::new(500))
-            .after_tool_call(async move |_, _, _| {
-                assert!(!panics, "in the hook");
-                AfterToolCall::fail("in the hook")
-            })
-            .build();
-        let run = block_on(run.prompt("go").finish());
-        assert_eq!(
-            run.outcome().unwrap().ending,
-            ended("the budget of 500 tokens is used up: 500 were used")
-        );
-    }
 }
 
 #[test]
