@@ -431,11 +431,13 @@ impl<M: CustomMessage> AgentLoop<M> {
 
     /// Ends the run out of order: drops everything in flight, and makes ready the events that are missing.
     fn break_off(&mut self, failure: Failure) {
-        // Why it is broken off says how it ends; what a failed answer said before says it better than a panic after it.
-        let said = failed_answer(&self.state).and_then(|answer| answer.error_message.as_ref());
-        let ending = match failure.reason {
-            StopReason::Aborted => Ending::Aborted,
-            _ => Ending::Failed { message: said.unwrap_or(&failure.message).clone() },
+        // A run that was ending with a failed answer ends with it. Only a signal that was delivered makes an abort of it.
+        let ending = match (failed_answer(&self.state), failure.reason) {
+            (None, StopReason::Aborted) => Ending::Aborted,
+            (answer, _) => {
+                let said = answer.and_then(|answer| answer.error_message.as_ref());
+                Ending::Failed { message: said.unwrap_or(&failure.message).clone() }
+            }
         };
         let stage = std::mem::replace(&mut self.stage, Stage::Over);
         drop_foreign(stage);
