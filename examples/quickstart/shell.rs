@@ -70,7 +70,7 @@ impl Group {
 
 fn shell_in(folder: &Path, command: &str) -> Command {
     let mut shell = shell(command);
-    shell.current_dir(folder).env_remove(models::BASE_URL);
+    shell.current_dir(folder).env_remove(models::KEY).env_remove(models::BASE_URL);
     // Those that genai reads, too: no command that the model runs is to see a key.
     let names = std::env::vars_os().map(|(name, _)| name);
     names.filter(|name| name.to_string_lossy().ends_with("_API_KEY")).for_each(|name| {
