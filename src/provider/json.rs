@@ -49,7 +49,7 @@ fn with_marked_halves(json: &str) -> Option<String> {
     found.then_some(marked)
 }
 
-/// The code unit of a `\uXXXX` that the text begins with.
+/// The code unit that the text begins with, written as `\u` and four hexadecimal digits.
 fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
