@@ -1,7 +1,7 @@
 //! Building a run.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::handle::Hub;
 use super::queue::{QueueMode, Queues};
@@ -224,7 +224,7 @@ impl<B: BuilderMessages> RunBuilder<B> {
         let tools = Tools::new(parts.tools);
         transcript.begin_with(initial_system_message(parts.system, tools.declarations()));
         let queues = Arc::new(Queues::new(parts.steering, parts.follow_ups));
-        let hub = Hub { queues: queues.clone(), signal: Mutex::default(), clock: parts.clock.clone() };
+        let hub = Hub::new(queues.clone(), parts.clock.clone());
         let config = LoopConfig {
             stream: parts.stream,
             model: parts.model,

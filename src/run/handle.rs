@@ -1,13 +1,14 @@
 //! The handle: what other tasks may do to a run.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::prompt::IntoPrompt;
 use super::queue::{QueueKind, QueueMode, Queued, Queues, Ticket};
 use crate::abort::AbortSignal;
 use crate::agent_loop::TurnChange;
 use crate::clock::Clock;
+use crate::error_text::drop_foreign;
 use crate::message::{AgentMessage, CustomMessage, NoCustom};
 
 /// Steers, aborts and looks into the queues of a run, from anywhere. Cheap to clone.
@@ -21,17 +22,43 @@ pub struct Handle<M = NoCustom>(pub(super) Arc<Hub<M>>);
 pub(super) struct Hub<M> {
     pub(super) queues: Arc<Queues<M>>,
     /// The signal of the run of the moment; `None` while idle.
-    pub(super) signal: Mutex<Option<AbortSignal>>,
+    signal: Mutex<Option<AbortSignal>>,
     pub(super) clock: Arc<dyn Clock>,
 }
 
 impl<M> Hub<M> {
-    pub(super) fn set_signal(&self, signal: Option<AbortSignal>) {
-        *self.signal.lock().unwrap_or_else(PoisonError::into_inner) = signal;
+    pub(super) fn new(queues: Arc<Queues<M>>, clock: Arc<dyn Clock>) -> Self {
+        Self { queues, signal: Mutex::default(), clock }
     }
 
-    fn signal(&self) -> Option<AbortSignal> {
-        self.signal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn lock(&self) -> MutexGuard<'_, Option<AbortSignal>> {
+        // No foreign code runs under the lock, so it cannot be left half-changed.
+        self.signal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A run is under way.
+    pub(super) fn begin(&self, signal: AbortSignal) {
+        *self.lock() = Some(signal);
+    }
+
+    /// The run is over. What it was to change and has not, is changed in no other run.
+    pub(super) fn end(&self) {
+        let mut signal = self.lock();
+        let left = (signal.take(), self.queues.end_run());
+        drop(signal);
+        drop_foreign(left);
+    }
+
+    /// Adds to what is to change in the run under way; `false` if none is.
+    fn change(&self, change: TurnChange) -> bool {
+        // The run cannot end, and the next one begin, in between.
+        let signal = self.lock();
+        let is_running = signal.is_some();
+        let replaced = if is_running { self.queues.change(change) } else { change };
+        drop(signal);
+        // Tools run foreign code when they are dropped: not under the lock.
+        drop_foreign(replaced);
+        is_running
     }
 }
 
@@ -67,7 +94,8 @@ impl<M> Handle<M> {
     /// The model's stream is dropped, tools as they declare; no further request is made, every call gets its result,
     /// and queued messages stay queued. Nothing of it happens inside this call: the run acts when it is polled.
     pub fn abort(&self) {
-        if let Some(signal) = self.0.signal() {
+        let signal = self.0.lock().clone();
+        if let Some(signal) = signal {
             signal.abort();
         }
     }
@@ -80,17 +108,13 @@ impl<M> Handle<M> {
     /// [`Agent`](crate::Agent), as well.
     #[must_use = "where no run is under way nothing is kept"]
     pub fn change_next_turn(&self, change: TurnChange) -> bool {
-        let running = self.is_running();
-        if running {
-            self.0.queues.change(change);
-        }
-        running
+        self.0.change(change)
     }
 
     /// Whether a run is under way: from `prompt` or `resume` to its end.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.0.signal().is_some()
+        self.0.lock().is_some()
     }
 
     /// The messages that the next drain point would deliver: steers first, as many as the mode says. Takes nothing.

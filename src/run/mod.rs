@@ -20,8 +20,7 @@ pub use queue::{QueueKind, QueueMode, Queued, Ticket};
 
 use self::handle::Hub;
 use crate::abort::AbortSignal;
-use crate::agent_loop::{AgentLoop, Entry, LoopConfig, Memory, MessageSource, NothingToResume, Tools};
-use crate::error_text::drop_foreign;
+use crate::agent_loop::{AgentLoop, Entry, LoopConfig, Memory, NothingToResume, Tools};
 use crate::event::{AgentEvent, Outcome};
 use crate::hook::Hooks;
 use crate::message::{CustomMessage, NoCustom, ThinkingLevel};
@@ -106,7 +105,7 @@ struct UnderWay<M>(Arc<Hub<M>>);
 
 impl<M> Drop for UnderWay<M> {
     fn drop(&mut self) {
-        self.0.set_signal(None);
+        self.0.end();
     }
 }
 
@@ -243,9 +242,7 @@ impl<M: CustomMessage> Run<Idle, M> {
     fn enter(self, entry: Entry<M>) -> Run<Streaming, M> {
         let Self { config, hub, data: IdleData { state, memory } } = self;
         let abort = AbortSignal::new();
-        // A change that came too late for the last run is not for this one.
-        drop_foreign(hub.queues.take_change());
-        hub.set_signal(Some(abort.clone()));
+        hub.begin(abort.clone());
         let driver = AgentLoop::with_state(entry, state, memory, config.clone(), abort);
         let data = StreamingData { driver, _under_way: UnderWay(hub.clone()) };
         Run { config, hub, data }
@@ -443,7 +440,7 @@ impl<M: CustomMessage> Run<Streaming, M> {
         let polled = self.data.driver.poll_on(cx);
         if matches!(polled, Poll::Ready(Some(AgentEvent::AgentEnd { .. }) | None)) {
             // An abort after the end is for nobody.
-            self.hub.set_signal(None);
+            self.hub.end();
         }
         polled
     }

@@ -204,14 +204,20 @@ impl<M> Queues<M> {
         Queued { steering: inner.steering.clear(), follow_ups: inner.follow_ups.clear() }
     }
 
-    /// Adds to what is to change from the next turn on.
-    pub(super) fn change(&self, change: TurnChange) {
+    /// Adds to what is to change from the next turn on; gives what is replaced by it.
+    #[must_use]
+    pub(super) fn change(&self, change: TurnChange) -> TurnChange {
         let mut inner = self.lock();
         let earlier = std::mem::take(&mut inner.change);
         inner.change = earlier.clone().then(change);
-        // Tools that were replaced before they were taken run foreign code when they are dropped: not under the lock.
-        drop(inner);
-        drop(earlier);
+        earlier
+    }
+
+    /// No run is under way any more: gives what was to change in it, and what it took last.
+    #[must_use]
+    pub(super) fn end_run(&self) -> impl Sized + use<M> {
+        let mut inner = self.lock();
+        (std::mem::take(&mut inner.change), std::mem::take(&mut inner.taken))
     }
 
     pub(super) fn drain(&self, kind: QueueKind) -> Vec<AgentMessage<M>> {
@@ -249,9 +255,9 @@ impl<M: Send + Sync + 'static> MessageSource<M> for Queues<M> {
 
     fn give_back(&self, count: usize) {
         let mut inner = self.lock();
-        let unwritten = inner.taken.len().saturating_sub(count);
+        let written = inner.taken.len().saturating_sub(count);
         let kind = inner.taken_from;
-        let back = inner.taken.split_off(unwritten);
+        let back = inner.taken.split_off(written);
         for entry in back.into_iter().rev() {
             entry.place.set(Place::of(kind));
             inner.queue(kind).entries.push_front(entry);
