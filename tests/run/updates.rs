@@ -69,3 +69,56 @@ fn an_after_hook_on_another_thread_waits_for_the_updates_too() {
     let seen = told_before_each_after_hook(ExecutionMode::Parallel, Some(thread));
     assert!(seen.iter().all(|told| *told >= 3), "{seen:?}");
 }
+
+/// Lets everything beside it have its turn.
+async fn pause() {
+    let mut paused = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut paused, true) {
+            return std::task::Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+    .await;
+}
+
+#[test]
+fn a_sibling_that_tells_without_end_holds_no_after_hook_up() {
+    const MANY: usize = 1000;
+    let told = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (hook_told, hook_seen) = (told.clone(), seen.clone());
+    let says_one_thing = tool_fn("one", "Tells once.", async |_: NoArgs, cx: ToolContext<'_>| {
+        cx.update("one");
+        pause().await;
+        Ok("done")
+    });
+    let goes_on = tool_fn("many", "Tells all the time.", async |_: NoArgs, cx: ToolContext<'_>| {
+        for _ in 0..MANY {
+            cx.update("one more");
+            cx.update("and one");
+            pause().await;
+        }
+        Ok("done")
+    });
+    let calls = Response::tool_call("a", "one", json!({})).and_tool_call("b", "many", json!({}));
+    let run = Run::builder(ScriptedModel::new([calls, Response::text("ok")]))
+        .tools([says_one_thing, goes_on])
+        .after_tool_call(async move |_, _: &ToolOutput, _| {
+            hook_seen.lock().unwrap().push(hook_told.load(Ordering::SeqCst));
+            AfterToolCall::unchanged()
+        })
+        .build();
+    block_on(async {
+        let mut run = run.prompt("go");
+        while let Some(event) = run.next().await {
+            if let AgentEvent::ToolExecutionUpdate { .. } = event {
+                told.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    });
+    let seen = seen.lock().unwrap().clone();
+    assert!(seen[0] < 20, "the first hook waited for {} updates", seen[0]);
+    assert_eq!(seen[1], 2 * MANY + 1);
+}
