@@ -15,6 +15,7 @@ pub(crate) struct Breath {
 
 impl Breath {
     /// One more piece of work is to be done: pending when it is time to wait.
+    #[inline]
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<()> {
         self.done += 1;
         if self.done < AT_A_TIME {

@@ -159,7 +159,6 @@ mod abort;
 pub mod agent;
 mod agent_loop;
 mod async_fn;
-#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod breath;
 mod clock;
 mod error_text;

@@ -282,15 +282,13 @@ impl<M> State<M> {
             _ => (None, None),
         };
         self.fold(event);
-        self.usage = told.usage;
         match (event, told.partial()) {
             (AgentEvent::MessageStart { .. }, Some(partial)) => self.open_answer(partial.clone()),
-            (AgentEvent::MessageUpdate { delta }, Some(partial)) => {
-                let grown = self.partial_mut().is_some_and(|grown| grown.apply(delta).is_ok());
-                if !grown {
-                    self.open_answer(partial.clone());
-                }
-            }
+            (AgentEvent::MessageUpdate { delta }, Some(partial)) => match self.partial_mut() {
+                Some(followed) => followed.follow(delta, partial),
+                None => self.open_answer(partial.clone()),
+            },
+            (AgentEvent::MessageEnd { .. }, _) => self.usage = told.usage,
             _ => {}
         }
         last

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::FutureExt;
@@ -68,28 +68,40 @@ struct Subscribed<M> {
     gone: AtomicBool,
 }
 
-/// The listeners of an agent, in order of registration. The list is copied when it changes, never while it is read.
-pub(super) struct Listeners<M>(Mutex<Arc<Vec<Arc<Subscribed<M>>>>>);
+/// Listeners in order of registration. The list is copied when it changes while someone reads it.
+type List<M> = Arc<Vec<Arc<Subscribed<M>>>>;
+
+/// The listeners of an agent.
+pub(super) struct Listeners<M> {
+    list: Mutex<List<M>>,
+    /// Another one whenever the list has changed: who knows a list sees without the lock that it is still the same.
+    version: AtomicU64,
+}
 
 /// The listeners of one moment.
-pub(super) struct Listening<M>(Arc<Vec<Arc<Subscribed<M>>>>);
+pub(super) struct Listening<M> {
+    list: List<M>,
+    version: u64,
+}
 
 impl<M> Default for Listeners<M> {
     fn default() -> Self {
-        Self(Mutex::default())
+        Self { list: Mutex::default(), version: AtomicU64::new(0) }
     }
 }
 
 impl<M> Listeners<M> {
-    fn lock(&self) -> MutexGuard<'_, Arc<Vec<Arc<Subscribed<M>>>>> {
+    fn lock(&self) -> MutexGuard<'_, List<M>> {
         // No foreign code runs under the lock, so it cannot be left half-changed.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those who listen now; `None` if nobody does.
-    pub(super) fn listening(&self) -> Option<Listening<M>> {
-        let list = self.lock();
-        (!list.is_empty()).then(|| Listening(list.clone()))
+    /// Those who listen now: what is known already, if nothing has changed since.
+    pub(super) fn listening(&self, known: Option<Listening<M>>) -> Listening<M> {
+        known.filter(|known| known.version == self.version.load(Ordering::Acquire)).unwrap_or_else(|| {
+            let list = self.lock();
+            Listening { list: list.clone(), version: self.version.load(Ordering::Acquire) }
+        })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -99,7 +111,9 @@ impl<M> Listeners<M> {
     fn add(&self, listener: Box<dyn Listener<M>>) -> Weak<Subscribed<M>> {
         let subscribed = Arc::new(Subscribed { listener, gone: AtomicBool::new(false) });
         let weak = Arc::downgrade(&subscribed);
-        Arc::make_mut(&mut self.lock()).push(subscribed);
+        let mut list = self.lock();
+        Arc::make_mut(&mut list).push(subscribed);
+        self.version.fetch_add(1, Ordering::Release);
         weak
     }
 
@@ -109,6 +123,7 @@ impl<M> Listeners<M> {
         if let Some(at) = list.iter().position(|known| Arc::ptr_eq(known, subscribed)) {
             // The caller holds it too: a listener's captures are not dropped under the lock.
             Arc::make_mut(&mut list).remove(at);
+            self.version.fetch_add(1, Ordering::Release);
         }
     }
 }
@@ -118,7 +133,7 @@ impl<M> Listening<M> {
     /// nobody else from hearing it.
     pub(super) async fn tell(&self, event: &AgentEvent<M>, cx: ListenerContext<'_, M>) -> Option<String> {
         let mut panicked = None;
-        for subscribed in self.0.iter() {
+        for subscribed in self.list.iter() {
             if subscribed.gone.load(Ordering::Acquire) {
                 continue;
             }

@@ -8,10 +8,13 @@ use std::task::{Context, Poll};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use futures_util::stream::StreamExt;
 
 use super::ListenerContext;
+use super::listener::Listening;
 use super::slot::Shared;
 use crate::agent_loop::inside;
+use crate::breath::Breath;
 use crate::error_text::drop_foreign;
 use crate::event::{AgentEvent, Outcome};
 use crate::message::{CustomMessage, NoCustom};
@@ -47,7 +50,7 @@ impl<M: CustomMessage> Prompting<M> {
     pub(super) fn new(agent: Arc<Shared<M>>, run: Run<Streaming, M>) -> Self {
         let signal = run.abort_signal().clone();
         agent.note_run(&signal);
-        let lease = Lease { agent, run: Some(run), telling: None };
+        let lease = Lease { agent, run: Some(run), telling: None, listening: None };
         Self { running: Mutex::new(Box::pin(inside(signal, drive(lease)))) }
     }
 }
@@ -66,17 +69,12 @@ impl<M> fmt::Debug for Prompting<M> {
     }
 }
 
-/// After so many events a run lets others have the thread, so that a model that never pauses cannot keep it.
-const EVENTS_AT_A_TIME: u32 = 64;
-
 async fn drive<M: CustomMessage>(mut lease: Lease<M>) -> Outcome<M> {
-    let mut told: u32 = 0;
-    while let Some(event) = lease.next().await {
-        lease.tell(event).await;
-        told = told.wrapping_add(1);
-        if told % EVENTS_AT_A_TIME == 0 {
-            yield_now().await;
-        }
+    // A model that never pauses cannot keep the thread.
+    let mut breath = Breath::default();
+    while lease.advance().await {
+        lease.tell().await;
+        breath.take().await;
     }
     lease.end()
 }
@@ -88,25 +86,37 @@ struct Lease<M: CustomMessage> {
     run: Option<Run<Streaming, M>>,
     /// The event that the listeners are hearing.
     telling: Option<AgentEvent<M>>,
+    /// Those who heard the event before, as long as events come one after the other: while the run waits, nothing keeps
+    /// an unsubscribed listener.
+    listening: Option<Listening<M>>,
 }
 
 impl<M: CustomMessage> Lease<M> {
-    async fn next(&mut self) -> Option<AgentEvent<M>> {
-        match &mut self.run {
-            Some(run) => run.next().await,
-            None => None,
-        }
+    /// Drives the run to its next event, which is then `telling`; `false` when it is over.
+    async fn advance(&mut self) -> bool {
+        let Some(run) = &mut self.run else { return false };
+        poll_fn(|cx| match run.poll_next_unpin(cx) {
+            Poll::Ready(event) => {
+                self.telling = event;
+                Poll::Ready(self.telling.is_some())
+            }
+            Poll::Pending => {
+                self.listening = None;
+                Poll::Pending
+            }
+        })
+        .await
     }
 
-    /// Tells an event to the agent's state, and then to one listener after the other.
-    async fn tell(&mut self, event: AgentEvent<M>) {
-        let Some(run) = &mut self.run else { return };
-        let last_run = self.agent.slot().state.follow(&event, run.state());
+    /// Tells the event to the agent's state, and then to one listener after the other.
+    async fn tell(&mut self) {
+        let (Some(run), Some(event)) = (&mut self.run, &self.telling) else { return };
+        let last_run = self.agent.slot().state.follow(event, run.state());
         if let (Some(_), _) | (_, Some(_)) = &last_run {
             drop_foreign(last_run);
         }
-        let Some(listening) = self.agent.listeners.listening() else { return };
-        let event = self.telling.insert(event);
+        let listening = self.agent.listeners.listening(self.listening.take());
+        let listening = self.listening.insert(listening);
         let cx = ListenerContext { state: run.state(), abort: run.abort_signal() };
         if let Some(panic) = listening.tell(event, cx).await {
             run.fail(format!("a listener panicked: {panic}"));
@@ -150,17 +160,4 @@ impl<M: CustomMessage> Drop for Lease<M> {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-/// Gives up the thread once.
-async fn yield_now() {
-    let mut yielded = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

@@ -2,13 +2,13 @@
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::slice;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use futures_channel::oneshot;
 use futures_util::FutureExt;
-use futures_util::future::{CatchUnwind, RemoteHandle};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use smallvec::{SmallVec, smallvec};
 
@@ -19,7 +19,6 @@ use super::inside::inside;
 use super::schedule::{BatchOutcome, batch_mode, batch_outcome};
 use super::spine::Spine;
 use super::updates::{Update, Updates};
-use crate::clock::Clock;
 use crate::error_text::drop_foreign;
 use crate::event::AgentEvent;
 use crate::message::{AgentMessage, AssistantMessage, CustomMessage, ToolCall, ToolResultMessage};
@@ -52,10 +51,7 @@ impl<M: CustomMessage> Spine<M> {
     /// Runs an answer's calls.
     pub(super) async fn run_batch(&mut self, answer: &AssistantMessage) -> BatchResults {
         let calls: SmallVec<[Arc<ToolCall>; FEW]> = answer.tool_calls().cloned().collect();
-        let called = calls
-            .iter()
-            .filter_map(|call| self.config.tools.get(&call.name))
-            .map(|tool| tool.execution_mode());
+        let called = calls.iter().map(|call| self.config.tools.execution_mode(&call.name));
         let mode = batch_mode(self.config.tool_execution, called);
         let batch = Arc::new(self.batch());
         let results = match mode {
@@ -72,7 +68,7 @@ impl<M: CustomMessage> Spine<M> {
         for call in answer.tool_calls() {
             self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
             let result = Arc::new(made_up_result(call, TRUNCATED.to_owned(), self.config.clock.timestamp()));
-            self.emit_end(call, &result).await;
+            self.note(ended(call, &result));
             self.emit_results(slice::from_ref(&result)).await;
             results.push(result);
         }
@@ -85,13 +81,9 @@ impl<M: CustomMessage> Spine<M> {
         let mut results: SmallVec<[Option<Arc<ToolResult>>; FEW]> = smallvec![None; calls.len()];
         let mut ready = SmallVec::new();
         for (at, (call, result)) in calls.iter().zip(&mut results).enumerate() {
-            self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
-            match batch.prepare(call).await {
-                Prepared::Ready(prepared) => ready.push((at, call.clone(), prepared)),
-                Prepared::Settled(settled) => {
-                    self.emit_end(call, &settled).await;
-                    *result = Some(settled);
-                }
+            match self.take_up(&batch, call).await {
+                Prepared::Ready(prepared) => ready.push(ready_call(&batch, at, call, prepared)),
+                Prepared::Settled(settled) => *result = Some(settled),
             }
         }
         self.run_together(&batch, ready, calls, &mut results).await;
@@ -104,67 +96,75 @@ impl<M: CustomMessage> Spine<M> {
 
     /// One call after the other, each with its result message. All see the context as it was before the batch.
     async fn run_sequential(&mut self, batch: Arc<Batch<M>>, calls: &[Arc<ToolCall>]) -> Results {
-        let mut results: SmallVec<[Option<Arc<ToolResult>>; FEW]> = smallvec![None; calls.len()];
-        for (at, call) in calls.iter().enumerate() {
-            self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
-            match batch.prepare(call).await {
+        let mut results = Results::new();
+        for call in calls {
+            let mut result = [None];
+            match self.take_up(&batch, call).await {
                 Prepared::Ready(prepared) => {
-                    let alone = smallvec![(at, call.clone(), prepared)];
-                    self.run_together(&batch, alone, calls, &mut results).await;
+                    let alone = smallvec![ready_call(&batch, 0, call, prepared)];
+                    self.run_together(&batch, alone, slice::from_ref(call), &mut result).await;
                 }
-                Prepared::Settled(settled) => {
-                    self.emit_end(call, &settled).await;
-                    if let Some(result) = results.get_mut(at) {
-                        *result = Some(settled);
-                    }
-                }
+                Prepared::Settled(settled) => result = [Some(settled)],
             }
-            if let Some(Some(result)) = results.get(at) {
-                self.emit_results(slice::from_ref(result)).await;
-            }
+            let [result] = result;
+            self.emit_results(result.as_slice()).await;
+            results.extend(result);
         }
-        results.into_iter().flatten().collect()
+        results
+    }
+
+    /// Tells that a call starts, and prepares it; one that is not executed ends at once.
+    async fn take_up(&mut self, batch: &Batch<M>, call: &Arc<ToolCall>) -> Prepared {
+        self.emit(AgentEvent::ToolExecutionStart { call: call.clone() }).await;
+        let prepared = batch.prepare(call).await;
+        if let Prepared::Settled(settled) = &prepared {
+            self.emit(ended(call, settled)).await;
+        }
+        prepared
     }
 
     /// Runs calls to their ends: where the run is polled, or where the host's spawner runs them.
-    async fn run_together(
+    async fn run_together<F: Future<Output = Ended> + Send + 'static>(
         &mut self,
         batch: &Arc<Batch<M>>,
-        ready: SmallVec<[ReadyCall; FEW]>,
+        ready: SmallVec<[ReadyCall<F>; FEW]>,
         calls: &[Arc<ToolCall>],
         results: &mut [Option<Arc<ToolResult>>],
     ) {
         let Some(spawner) = self.config.spawner.clone() else {
-            let running = ready.into_iter().map(|(at, call, ready)| execute(batch.clone(), at, call, ready));
+            let running = ready.into_iter().map(|(_, executing)| executing);
             return self.collect_running(&batch.updates, InFlight::of(running), calls, results).await;
         };
-        let running = ready.into_iter().map(|(at, call, ready)| {
-            let executing = execute(batch.clone(), at, call.clone(), ready);
-            let executing = inside(self.abort.clone(), executing);
-            Elsewhere::start(&*spawner, at, call, &self.config.clock, executing)
-        });
+        let running = ready
+            .into_iter()
+            .map(|(at, executing)| Elsewhere::start(&*spawner, at, inside(self.abort.clone(), executing)));
         let running = InFlight::of(running);
         self.collect_running(&batch.updates, running, calls, results).await;
     }
 
     /// Tells of the running calls' progress and ends, as they come. Updates of a call come before its end.
-    async fn collect_running<F: Future<Output = Ended>>(
+    async fn collect_running<F: Future<Output = Ended> + Unpin>(
         &mut self,
         updates: &Updates,
         mut running: InFlight<F>,
         calls: &[Arc<ToolCall>],
         results: &mut [Option<Arc<ToolResult>>],
     ) {
-        let mut ended = None;
+        let mut waiting = None;
         loop {
-            match next_step(updates, &mut running, &mut ended).await {
+            match next_step(updates, &mut running, &mut waiting).await {
                 Step::Update((call, partial)) => {
                     self.emit(AgentEvent::ToolExecutionUpdate { call, partial }).await;
                 }
                 Step::End((at, result)) => {
-                    if let (Some(call), Some(place)) = (calls.get(at), results.get_mut(at)) {
-                        self.emit_end(call, &result).await;
-                        *place = Some(result);
+                    let (Some(call), Some(place)) = (calls.get(at), results.get_mut(at)) else { continue };
+                    let result = result.unwrap_or_else(|| Arc::new(self.given_up(call)));
+                    let event = ended(call, &result);
+                    *place = Some(result);
+                    match running.is_empty() {
+                        // Nothing runs on before the results are written.
+                        true => return self.note(event),
+                        false => self.emit(event).await,
                     }
                 }
                 Step::AllEnded => return,
@@ -172,19 +172,21 @@ impl<M: CustomMessage> Spine<M> {
         }
     }
 
-    async fn emit_end(&mut self, call: &Arc<ToolCall>, result: &Arc<ToolResult>) {
-        self.emit(AgentEvent::ToolExecutionEnd { call: call.clone(), result: result.clone() }).await;
-    }
-
     /// Writes results, one after the other. Nothing comes in between, so the loop is polled again after the last.
     async fn emit_results(&mut self, results: &[Arc<ToolResult>]) {
-        let whole = |result: &Arc<ToolResult>| {
+        for result in results {
             let message = AgentMessage::ToolResult(result.message.clone());
-            [AgentEvent::MessageStart { message: message.clone() }, AgentEvent::MessageEnd { message }]
-        };
-        if !results.is_empty() {
-            self.emit_all(results.iter().flat_map(whole).collect()).await;
+            self.note(AgentEvent::MessageStart { message: message.clone() });
+            self.note(AgentEvent::MessageEnd { message });
         }
+        if !results.is_empty() {
+            self.told().await;
+        }
+    }
+
+    /// The result of a call that the host's spawner did not bring to its end.
+    fn given_up(&self, call: &ToolCall) -> ToolResult {
+        made_up_result(call, GIVEN_UP.to_owned(), self.config.clock.timestamp())
     }
 
     /// The results become part of the context only when the whole batch is over.
@@ -198,39 +200,59 @@ impl<M: CustomMessage> Spine<M> {
 /// How many calls a batch may have before it needs lists of its own. Most have one.
 const FEW: usize = 2;
 
-/// A call that can be executed, with its place in the batch.
-type ReadyCall = (usize, Arc<ToolCall>, Box<Ready>);
+/// The text of a call that the host's spawner did not bring to its end.
+const GIVEN_UP: &str = "The call was given up before its end: what runs the tools has dropped it.";
 
-/// The result of a call, with its place in the batch.
-type Ended = (usize, Arc<ToolResult>);
+/// A call that can be executed, with its place in the batch.
+type ReadyCall<F> = (usize, Pin<Box<F>>);
+
+/// The result of a call, with its place in the batch; none if the host's spawner did not bring it to its end.
+type Ended = (usize, Option<Arc<ToolResult>>);
 
 /// The results of a batch, in the order of the calls.
 type Results = SmallVec<[Arc<ToolResult>; FEW]>;
 
-async fn execute<M: CustomMessage>(
-    batch: Arc<Batch<M>>,
+/// A call as a future that can run anywhere. It is boxed at once: what is moved from here on is a pointer.
+fn ready_call<M: CustomMessage>(
+    batch: &Arc<Batch<M>>,
     at: usize,
-    call: Arc<ToolCall>,
-    ready: Box<Ready>,
-) -> Ended {
-    let update = |partial| batch.updates.push(&call, partial);
-    (at, batch.execute(&call, ready, &update, 0).await)
+    call: &Arc<ToolCall>,
+    ready: Ready,
+) -> ReadyCall<impl Future<Output = Ended> + Send + use<M>> {
+    let (batch, call) = (batch.clone(), call.clone());
+    let executing = async move {
+        let update = |partial| batch.updates.push(&call, partial);
+        (at, Some(batch.execute(&call, ready, &update, 0).await))
+    };
+    (at, Box::pin(executing))
+}
+
+fn ended<M>(call: &Arc<ToolCall>, result: &Arc<ToolResult>) -> AgentEvent<M> {
+    AgentEvent::ToolExecutionEnd { call: call.clone(), result: result.clone() }
 }
 
 /// The calls that are executed. One alone, as most are, needs no set.
 enum InFlight<F> {
     /// All have ended.
     None,
-    One(Pin<Box<F>>),
+    One(F),
     Many(FuturesUnordered<F>),
 }
 
-impl<F: Future<Output = Ended>> InFlight<F> {
+impl<F: Future<Output = Ended> + Unpin> InFlight<F> {
     fn of(mut running: impl ExactSizeIterator<Item = F>) -> Self {
         match (running.len(), running.next()) {
             (_, None) => Self::None,
-            (1, Some(alone)) => Self::One(Box::pin(alone)),
+            (1, Some(alone)) => Self::One(alone),
             (_, Some(first)) => Self::Many(std::iter::once(first).chain(running).collect()),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::One(_) => false,
+            Self::Many(running) => running.is_empty(),
         }
     }
 
@@ -248,16 +270,10 @@ impl<F: Future<Output = Ended>> InFlight<F> {
     }
 }
 
-/// The text of a call that the host's spawner did not bring to its end.
-const GIVEN_UP: &str = "The call was given up before its end: what runs the tools has dropped it.";
-
-/// A call on the host's threads. Dropping this cancels it.
+/// A call on the host's threads. Dropping this cancels it: it ends without a result the next time it is polled.
 struct Elsewhere {
     at: usize,
-    call: Arc<ToolCall>,
-    clock: Arc<dyn Clock>,
-    /// It panics when the call was dropped before its end.
-    ended: CatchUnwind<AssertUnwindSafe<RemoteHandle<Ended>>>,
+    ended: oneshot::Receiver<Ended>,
 }
 
 impl Elsewhere {
@@ -265,15 +281,24 @@ impl Elsewhere {
     fn start(
         spawner: &dyn Spawner,
         at: usize,
-        call: Arc<ToolCall>,
-        clock: &Arc<dyn Clock>,
         executing: impl Future<Output = Ended> + Send + 'static,
     ) -> Self {
-        let (executing, ended) = executing.remote_handle();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| spawner.spawn(Box::pin(executing)))) {
+        let (mut ends, ended) = oneshot::channel();
+        let running = async move {
+            let mut executing = pin!(executing);
+            let ended = poll_fn(|cx| match ends.poll_canceled(cx) {
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending => executing.as_mut().poll(cx).map(Some),
+            });
+            if let Some(ended) = ended.await {
+                // Who is not there any more needs no result.
+                drop(ends.send(ended));
+            }
+        };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| spawner.spawn(Box::pin(running)))) {
             drop_foreign(panic);
         }
-        Self { at, call, clock: clock.clone(), ended: AssertUnwindSafe(ended).catch_unwind() }
+        Self { at, ended }
     }
 }
 
@@ -281,13 +306,7 @@ impl Future for Elsewhere {
     type Output = Ended;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended> {
-        self.ended.poll_unpin(cx).map(|ended| {
-            ended.unwrap_or_else(|panic| {
-                drop_foreign(panic);
-                let result = made_up_result(&self.call, GIVEN_UP.to_owned(), self.clock.timestamp());
-                (self.at, Arc::new(result))
-            })
-        })
+        self.ended.poll_unpin(cx).map(|ended| ended.unwrap_or((self.at, None)))
     }
 }
 
@@ -298,30 +317,30 @@ enum Step {
 }
 
 /// The next thing to tell. A call that has ended waits until every update that was pushed before is told.
-async fn next_step<F: Future<Output = Ended>>(
+async fn next_step<F: Future<Output = Ended> + Unpin>(
     updates: &Updates,
     running: &mut InFlight<F>,
-    ended: &mut Option<Ended>,
+    waiting: &mut Option<Ended>,
 ) -> Step {
     poll_fn(|cx| {
         if let Some(update) = updates.pop() {
             return Poll::Ready(Step::Update(update));
         }
-        if let Some(ended) = ended.take() {
+        if let Some(ended) = waiting.take() {
             return Poll::Ready(Step::End(ended));
         }
-        let polled = running.poll_next(cx);
-        let update = if polled.is_pending() { updates.poll_pop(cx) } else { updates.pop() };
-        match (update, polled) {
-            (Some(update), polled) => {
-                if let Poll::Ready(end) = polled {
-                    *ended = end;
+        match running.poll_next(cx) {
+            Poll::Ready(None) => Poll::Ready(Step::AllEnded),
+            Poll::Ready(Some(ended)) => Poll::Ready(match updates.pop() {
+                Some(update) => {
+                    *waiting = Some(ended);
+                    Step::Update(update)
                 }
-                Poll::Ready(Step::Update(update))
+                None => Step::End(ended),
+            }),
+            Poll::Pending => {
+                updates.poll_pop(cx).map_or(Poll::Pending, |update| Poll::Ready(Step::Update(update)))
             }
-            (None, Poll::Ready(Some(ended))) => Poll::Ready(Step::End(ended)),
-            (None, Poll::Ready(None)) => Poll::Ready(Step::AllEnded),
-            (None, Poll::Pending) => Poll::Pending,
         }
     })
     .await

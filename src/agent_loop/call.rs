@@ -13,38 +13,30 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use super::closing::{ABORTED_CALL, made_up_result};
-use super::config::Tools;
+use super::config::LoopConfig;
 use super::foreign::Foreign;
 use super::unless_aborted::unless_aborted;
 use super::updates::Updates;
 use crate::abort::AbortSignal;
-use crate::clock::Clock;
 use crate::error_text::{foreign_text, panic_text, without_endless_quotes};
-use crate::hook::{BeforeToolCall, HookContext, Hooks};
-use crate::message::{
-    CustomMessage, NestedCall, NestedCallStatus, NestedCalls, ThinkingLevel, ToolCall, ToolResultMessage,
-};
-use crate::model::Model;
+use crate::hook::{BeforeToolCall, HookContext};
+use crate::message::{CustomMessage, NestedCall, NestedCallStatus, NestedCalls, ToolCall, ToolResultMessage};
 use crate::tool::{AgentTool, CallTool, OnAbort, ToolContext, ToolHost, ToolOutput, ToolResult, UpdateFn};
 use crate::transcript::Transcript;
 
 /// What all calls of one answer share.
 pub(crate) struct Batch<M> {
-    pub(crate) tools: Tools,
-    pub(crate) hooks: Hooks<M>,
+    pub(crate) config: Arc<LoopConfig<M>>,
     pub(crate) context: Transcript<M>,
     pub(crate) added: Transcript<M>,
-    pub(crate) model: Arc<Model>,
-    pub(crate) thinking_level: ThinkingLevel,
     pub(crate) abort: AbortSignal,
-    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) updates: Updates,
 }
 
 /// A call after its preparation.
 pub(crate) enum Prepared {
     /// It can be executed.
-    Ready(Box<Ready>),
+    Ready(Ready),
     /// It has its result already.
     Settled(Arc<ToolResult>),
 }
@@ -68,7 +60,7 @@ impl<M: CustomMessage> Batch<M> {
         if self.abort.is_delivered() {
             return self.refuse(call, ABORTED_CALL.to_owned());
         }
-        let tool = match self.tools.get(&call.name) {
+        let tool = match self.config.tools.get(&call.name) {
             Some(tool) => tool,
             None => return self.refuse(call, self.unknown_tool(call)),
         };
@@ -76,13 +68,13 @@ impl<M: CustomMessage> Batch<M> {
             Ok(arguments) => arguments,
             Err(text) => return self.refuse(call, text),
         };
-        if self.hooks.is_empty() {
+        if self.config.hooks.is_empty() {
             let call = if is_as_made(call, &arguments) {
                 call.clone()
             } else {
                 Arc::new(with_arguments(call, arguments.clone()))
             };
-            return Prepared::Ready(Box::new(Ready { tool: tool.clone(), call, arguments, answer: None }));
+            return Prepared::Ready(Ready { tool: tool.clone(), call, arguments, answer: None });
         }
         let mut call = with_arguments(call, arguments);
         let answer = match self.ask_before_hooks(&mut call).await {
@@ -93,12 +85,12 @@ impl<M: CustomMessage> Batch<M> {
             BeforeToolCall::Allow | BeforeToolCall::AllowWith(_) => None,
         };
         let arguments = call.arguments.clone();
-        Prepared::Ready(Box::new(Ready { tool: tool.clone(), call: Arc::new(call), arguments, answer }))
+        Prepared::Ready(Ready { tool: tool.clone(), call: Arc::new(call), arguments, answer })
     }
 
     /// Asks the hooks in order; arguments they change are in the call when the next is asked.
     async fn ask_before_hooks(&self, call: &mut ToolCall) -> BeforeToolCall {
-        for hook in self.hooks.iter() {
+        for hook in self.config.hooks.iter() {
             let asking = Foreign::new(hook.before_tool_call(call, self.cx()));
             let asking = AssertUnwindSafe(asking).catch_unwind();
             match unless_aborted(&self.abort, asking).await {
@@ -117,34 +109,31 @@ impl<M: CustomMessage> Batch<M> {
     pub(crate) async fn execute(
         self: &Arc<Self>,
         raw: &ToolCall,
-        mut ready: Box<Ready>,
+        ready: Ready,
         update: &UpdateFn<'_>,
         depth: u32,
     ) -> Arc<ToolResult> {
         if self.abort.is_delivered() {
-            return Arc::new(made_up_result(raw, ABORTED_CALL.to_owned(), self.clock.timestamp()));
+            return Arc::new(made_up_result(raw, ABORTED_CALL.to_owned(), self.config.clock.timestamp()));
         }
-        // What the call needs is in the box alone: futures of calls stay small, since they are moved.
-        let answer = ready.answer.take();
-        let arguments = std::mem::take(&mut ready.arguments);
-        let Ready { tool, call, .. } = &*ready;
-        let nested = Nested::new(self, call, depth);
+        let Ready { tool, call, arguments, answer } = ready;
+        let nested = Nested::new(self, &call, depth);
         let mut duration = None;
         let mut output = match answer {
             Some(answer) => *answer,
             None => {
-                let started = self.clock.moment();
-                let executed = self.run_tool(tool, call, arguments, update, &nested).await;
-                duration = Some(self.clock.since(started));
+                let started = self.config.clock.moment();
+                let executed = self.run_tool(&tool, &call, arguments, update, &nested).await;
+                duration = Some(self.config.clock.since(started));
                 match executed {
                     Some(output) => output,
                     None => return Arc::new(self.aborted(raw, duration, nested.record())),
                 }
             }
         };
-        if !self.hooks.is_empty() {
+        if !self.config.hooks.is_empty() {
             // Boxed, so that calls without hooks stay small.
-            output = Box::pin(self.ask_after_hooks(call, output)).await;
+            output = Box::pin(self.ask_after_hooks(&call, output)).await;
         }
         Arc::new(self.result(raw, output, duration, nested.record()))
     }
@@ -177,7 +166,7 @@ impl<M: CustomMessage> Batch<M> {
     async fn ask_after_hooks(&self, call: &ToolCall, mut output: ToolOutput) -> ToolOutput {
         // A hook looks at a call that has told everything: the consumer has had its updates.
         self.updates.told().await;
-        for hook in self.hooks.iter() {
+        for hook in self.config.hooks.iter() {
             let asking = Foreign::new(hook.after_tool_call(call, &output, self.cx()));
             let asking = AssertUnwindSafe(asking).catch_unwind();
             match unless_aborted(&self.abort, asking).await {
@@ -193,28 +182,29 @@ impl<M: CustomMessage> Batch<M> {
         HookContext {
             transcript: &self.context,
             added: &self.added,
-            model: &self.model,
-            thinking_level: self.thinking_level,
-            tools: self.tools.as_slice(),
+            model: &self.config.model,
+            thinking_level: self.config.thinking_level,
+            tools: self.config.tools.as_slice(),
             abort: &self.abort,
         }
     }
 
     fn refuse(&self, call: &ToolCall, text: String) -> Prepared {
-        Prepared::Settled(Arc::new(made_up_result(call, text, self.clock.timestamp())))
+        Prepared::Settled(Arc::new(made_up_result(call, text, self.config.clock.timestamp())))
     }
 
     fn block(&self, call: &ToolCall, reason: String, terminate: bool) -> Prepared {
         let text =
             if reason.is_empty() { format!("The call of tool `{}` was blocked.", call.name) } else { reason };
-        let mut result = made_up_result(call, text, self.clock.timestamp());
+        let mut result = made_up_result(call, text, self.config.clock.timestamp());
         result.terminate = terminate;
         Prepared::Settled(Arc::new(result))
     }
 
     fn unknown_tool(&self, call: &ToolCall) -> String {
         let name = without_endless_quotes(call.name.clone());
-        let known: Vec<_> = self.tools.as_slice().iter().map(|tool| format!("`{}`", tool.name())).collect();
+        let known: Vec<_> =
+            self.config.tools.as_slice().iter().map(|tool| format!("`{}`", tool.name())).collect();
         match known.is_empty() {
             true => format!("There is no tool `{name}`: no tools can be called now."),
             false => format!("There is no tool `{name}`. The tools are: {}.", known.join(", ")),
@@ -239,7 +229,7 @@ impl<M: CustomMessage> Batch<M> {
         message.usage = output.usage;
         message.is_error = output.is_error;
         message.nested_calls = nested.map(Box::new);
-        message.timestamp = self.clock.timestamp();
+        message.timestamp = self.config.clock.timestamp();
         message.duration_ms = duration.map(milliseconds);
         ToolResult {
             message: Arc::new(message),

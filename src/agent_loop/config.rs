@@ -188,6 +188,7 @@ struct ToolSet {
     list: Vec<AgentTool>,
     declarations: Vec<Arc<ToolDeclaration>>,
     by_name: HashMap<String, usize>,
+    any_sequential: bool,
 }
 
 impl Tools {
@@ -204,6 +205,7 @@ impl Tools {
                 }
             }
         }
+        set.any_sequential = set.list.iter().any(|tool| tool.execution_mode() == ExecutionMode::Sequential);
         set.declarations = set.list.iter().map(|tool| tool.declaration().clone()).collect();
         Self(Arc::new(set))
     }
@@ -218,6 +220,14 @@ impl Tools {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&AgentTool> {
         self.0.by_name.get(name).and_then(|at| self.0.list.get(*at))
+    }
+
+    /// How calls of the tool of this name run. Where no tool is sequential, none is looked for.
+    pub(super) fn execution_mode(&self, name: &str) -> ExecutionMode {
+        match self.0.any_sequential {
+            true => self.get(name).map_or(ExecutionMode::Parallel, AgentTool::execution_mode),
+            false => ExecutionMode::Parallel,
+        }
     }
 
     /// What the model is told of them, in order.

@@ -4,7 +4,7 @@
 //! polled it, takes the order at once. The lock is touched a few times for each message, never for a delta.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -20,18 +20,16 @@ use crate::model::BoxDeltaStream;
 pub(crate) struct Desk<M>(Arc<Mutex<Papers<M>>>);
 
 struct Papers<M> {
-    order: Option<Order<M>>,
+    /// What is to be told, in order.
+    events: VecDeque<AgentEvent<M>>,
+    order: Option<Order>,
     in_hand: InHand<M>,
     ending: Option<Ending>,
     head: AssistantMessage,
 }
 
-/// What the loop wants done.
-pub(crate) enum Order<M> {
-    /// Tell this event.
-    Tell(AgentEvent<M>),
-    /// Tell these events, one after the other.
-    TellAll(VecDeque<AgentEvent<M>>),
+/// What the loop wants done. It gives an order only when everything is told.
+pub(crate) enum Order {
     /// Drive this stream, and lay down the finished answer.
     Ask(Asking),
     /// Tell this answer, that no model gave, and lay it down.
@@ -76,7 +74,8 @@ impl<M> Clone for Desk<M> {
 
 impl<M> Desk<M> {
     pub(crate) fn new(head: AssistantMessage) -> Self {
-        Self(Arc::new(Mutex::new(Papers { order: None, in_hand: InHand::default(), ending: None, head })))
+        let (events, in_hand) = (VecDeque::new(), InHand::default());
+        Self(Arc::new(Mutex::new(Papers { events, order: None, in_hand, ending: None, head })))
     }
 
     fn papers(&self) -> MutexGuard<'_, Papers<M>> {
@@ -86,27 +85,24 @@ impl<M> Desk<M> {
 
     /// Has the driver tell an event, and goes on when the consumer asks for the next one.
     ///
+    /// Not an async function: the event goes straight onto the desk, and is in no future on its way.
+    pub(crate) fn emit(&mut self, event: AgentEvent<M>) -> impl Future<Output = ()> {
+        self.note(event);
+        self.told()
+    }
+
+    /// Notes an event that is told with the next ones: nothing happens in between, so the loop need not wait for it.
+    pub(crate) fn note(&mut self, event: AgentEvent<M>) {
+        self.papers().events.push_back(event);
+    }
+
+    /// Has the driver tell what was noted, and goes on when the consumer asks for more.
+    ///
     /// It parks without a waker, since the driver acts at once, and before it polls again: only the loop's own future
-    /// may call it, never one that runs inside a set of futures. `&mut self` sees to that.
-    pub(crate) async fn emit(&mut self, event: AgentEvent<M>) {
-        self.park_on(Order::Tell(event)).await;
-    }
-
-    /// Has the driver tell events that follow each other without anything in between, and goes on after the last.
-    pub(crate) async fn emit_all(&mut self, events: VecDeque<AgentEvent<M>>) {
-        self.park_on(Order::TellAll(events)).await;
-    }
-
-    async fn park_on(&mut self, order: Order<M>) {
-        let mut order = Some(order);
-        poll_fn(|_| match order.take() {
-            Some(order) => {
-                self.papers().order = Some(order);
-                Poll::Pending
-            }
-            None => Poll::Ready(()),
-        })
-        .await;
+    /// may call it, never one that runs inside a set of futures (`&mut self` sees to that), and only with something noted.
+    pub(crate) fn told(&mut self) -> impl Future<Output = ()> {
+        let mut parked = false;
+        poll_fn(move |_| if std::mem::replace(&mut parked, true) { Poll::Ready(()) } else { Poll::Pending })
     }
 
     /// Hands a stream to the driver, and gets the finished answer, once it has been told.
@@ -119,7 +115,7 @@ impl<M> Desk<M> {
         self.answered(Order::AnswerAlone(answer)).await
     }
 
-    async fn answered(&mut self, order: Order<M>) -> Arc<AssistantMessage> {
+    async fn answered(&mut self, order: Order) -> Arc<AssistantMessage> {
         let mut order = Some(order);
         poll_fn(|_| {
             let mut papers = self.papers();
@@ -138,9 +134,11 @@ impl<M> Desk<M> {
         .await
     }
 
-    /// The driver's side: what the loop wants done now.
-    pub(crate) fn take_order(&self) -> Option<Order<M>> {
-        self.papers().order.take()
+    /// The driver's side: what the loop wants done; and what it wants told, in place of `upcoming`, which is empty.
+    pub(crate) fn take_order(&self, upcoming: &mut VecDeque<AgentEvent<M>>) -> Option<Order> {
+        let mut papers = self.papers();
+        std::mem::swap(&mut papers.events, upcoming);
+        papers.order.take()
     }
 
     /// The driver's side: the finished answer.

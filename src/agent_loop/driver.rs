@@ -25,6 +25,7 @@ use super::desk::{Asking, Desk, HandBack, Order, give_back};
 use super::spine::{Memory, Recall};
 use super::{Entry, run};
 use crate::abort::{AbortSignal, Wait};
+use crate::breath::Breath;
 use crate::clock::Clock;
 use crate::error_text::{drop_foreign, panic_text};
 use crate::event::{AgentEvent, Ending, Outcome};
@@ -32,9 +33,6 @@ use crate::message::{AssistantContent, AssistantMessage, CustomMessage, NoCustom
 use crate::model::{BoxDeltaStream, Delta, Done, Failure, PartialMessage};
 use crate::state::{Open, State};
 use crate::transcript::Transcript;
-
-/// How many deltas that tell nothing are taken in one poll, so that a stream that never pauses cannot keep the thread.
-const SILENT_DELTAS: usize = 128;
 
 /// A running loop: a stream of its events, with its state.
 ///
@@ -195,32 +193,34 @@ impl<M: CustomMessage> AgentLoop<M> {
 
     #[inline]
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
-        let told = self.poll_update(cx);
-        if let Poll::Ready(None) = &told { self.poll_on(cx) } else { told }
+        let mut told = Poll::Ready(None);
+        self.poll_update(cx, &mut told);
+        if let Poll::Ready(None) = told { self.poll_on(cx) } else { told }
     }
 
-    /// The next update of the answer that streams. `Ready(None)`: [`poll_on`](Self::poll_on) knows what comes.
+    /// The next update of the answer that streams, in the place of `told`. It stays `Ready(None)` where
+    /// [`poll_on`](Self::poll_on) knows what comes.
     ///
-    /// A delta takes this way up to a million times in one answer, so it is moved as seldom as can be: what is told is
-    /// written in its place inside the catch.
-    #[inline]
-    pub(crate) fn poll_update(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
-        let mut told = Poll::Ready(None);
+    /// A delta takes this way up to a million times in one answer, so it is moved as seldom as can be: once, to where the
+    /// consumer reads it.
+    #[inline(never)]
+    pub(crate) fn poll_update(&mut self, cx: &mut Context<'_>, told: &mut Poll<Option<AgentEvent<M>>>) {
         let is_free = self.answering.is_some() && self.upcoming.is_empty() && self.failing.is_none();
         if !is_free || self.abort.is_delivered() {
-            return told;
+            return;
         }
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take_deltas(cx, &mut told))) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take_deltas(cx, told))) {
             self.fail_answer(&self.failure(panic_text(panic)));
         }
-        told
     }
 
     /// Takes deltas from the model's stream, and grows the answer, up to the first one that tells something. Only an
     /// update is `told` here; anything else is upcoming.
     #[inline]
     fn take_deltas(&mut self, cx: &mut Context<'_>, told: &mut Poll<Option<AgentEvent<M>>>) {
-        for _ in 0..SILENT_DELTAS {
+        // A stream that never pauses, and tells nothing, cannot keep the thread.
+        let mut breath = Breath::default();
+        while breath.poll(cx).is_ready() {
             let Some(answering) = &mut self.answering else { return };
             let started = answering.started;
             let stream = answering.stream.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -250,7 +250,6 @@ impl<M: CustomMessage> AgentLoop<M> {
                 return;
             }
         }
-        cx.waker().wake_by_ref();
         *told = Poll::Pending;
     }
 
@@ -284,7 +283,9 @@ impl<M: CustomMessage> AgentLoop<M> {
                     self.fail_answer(&Failure::aborted(ABORTED_ANSWER));
                     continue;
                 }
-                match self.poll_update(cx) {
+                let mut told = Poll::Ready(None);
+                self.poll_update(cx, &mut told);
+                match told {
                     Poll::Ready(None) => continue,
                     told_or_pending => return told_or_pending,
                 }
@@ -346,14 +347,13 @@ impl<M: CustomMessage> AgentLoop<M> {
                 self.memory = memory;
                 self.stage = Stage::Over;
             }
-            Ok(Poll::Pending) => match self.desk.take_order() {
-                Some(Order::Tell(event)) => return Poll::Ready(Some(self.tell(event))),
-                // Nothing is upcoming while the loop is polled.
-                Some(Order::TellAll(events)) => self.upcoming = events,
+            // Nothing is upcoming while the loop is polled.
+            Ok(Poll::Pending) => match self.desk.take_order(&mut self.upcoming) {
                 Some(Order::Ask(asking)) => self.begin_answer(asking),
                 Some(Order::AnswerAlone(answer)) => self.answer_alone(answer),
                 Some(Order::Answer(answer)) => self.desk.lay_down(answer),
-                None => return Poll::Pending,
+                None if self.upcoming.is_empty() => return Poll::Pending,
+                None => {}
             },
         }
         Poll::Ready(None)
@@ -374,8 +374,7 @@ impl<M: CustomMessage> AgentLoop<M> {
     fn start_message(&mut self) {
         let (Some(answering), Some(partial)) = (&mut self.answering, self.state.partial()) else { return };
         if !std::mem::replace(&mut answering.started, true) {
-            let message = Arc::new(partial.start_snapshot());
-            self.upcoming.push_back(AgentEvent::MessageStart { message: message.into() });
+            self.upcoming.push_back(AgentEvent::MessageStart { message: partial.shared_head().into() });
         }
     }
 

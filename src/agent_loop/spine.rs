@@ -1,6 +1,6 @@
 //! What the two loops work with: the context, the settings of the moment, and the named steps of a turn.
 
-use std::collections::VecDeque;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl<M: CustomMessage> Recall<M> {
 pub(crate) struct Spine<M: CustomMessage> {
     desk: Desk<M>,
     /// Model, thinking level and tools in it change with what hooks say.
-    pub(super) config: LoopConfig<M>,
+    pub(super) config: Arc<LoopConfig<M>>,
     options: Arc<RequestOptions>,
     memory: Memory<M>,
     /// Whether a hook has replaced the context: then it is no memory of the transcript any more.
@@ -103,6 +103,7 @@ impl<M> Pending<M> {
 impl<M: CustomMessage> Spine<M> {
     pub(super) fn new(desk: Desk<M>, config: LoopConfig<M>, memory: Memory<M>, abort: AbortSignal) -> Self {
         let options = with_identity(&config.options);
+        let config = Arc::new(config);
         Self { desk, config, options, memory, context_replaced: false, added: Transcript::new(), abort }
     }
 
@@ -115,12 +116,19 @@ impl<M: CustomMessage> Spine<M> {
         self.abort.is_delivered()
     }
 
-    pub(super) async fn emit(&mut self, event: AgentEvent<M>) {
-        self.desk.emit(event).await;
+    /// Tells an event, and goes on when the consumer asks for the next one.
+    pub(super) fn emit(&mut self, event: AgentEvent<M>) -> impl Future<Output = ()> {
+        self.desk.emit(event)
     }
 
-    pub(super) async fn emit_all(&mut self, events: VecDeque<AgentEvent<M>>) {
-        self.desk.emit_all(events).await;
+    /// Tells an event with the next one.
+    pub(super) fn note(&mut self, event: AgentEvent<M>) {
+        self.desk.note(event);
+    }
+
+    /// Tells what was noted.
+    pub(super) fn told(&mut self) -> impl Future<Output = ()> {
+        self.desk.told()
     }
 
     /// Ends the run.
@@ -203,8 +211,8 @@ impl<M: CustomMessage> Spine<M> {
 
     async fn prepare_next_turn(&mut self, finished: &FinishedTurn) -> Vec<AgentMessage<M>> {
         let mut messages = Vec::new();
-        let hooks = self.config.hooks.clone();
-        for hook in hooks.iter() {
+        let config = self.config.clone();
+        for hook in config.hooks.iter() {
             if self.is_aborted() {
                 break;
             }
@@ -224,8 +232,9 @@ impl<M: CustomMessage> Spine<M> {
     fn change(&mut self, change: PrepareRequest<M>) {
         let PrepareRequest { model, thinking_level, context, tools } = change;
         if model.is_some() || thinking_level.is_some() {
-            self.config.model = model.unwrap_or_else(|| self.config.model.clone());
-            self.config.thinking_level = thinking_level.unwrap_or(self.config.thinking_level);
+            let config = Arc::make_mut(&mut self.config);
+            config.model = model.unwrap_or_else(|| config.model.clone());
+            config.thinking_level = thinking_level.unwrap_or(config.thinking_level);
             self.desk.set_head(self.config.head());
         }
         if let Some(context) = context {
@@ -233,7 +242,7 @@ impl<M: CustomMessage> Spine<M> {
             self.context_replaced = true;
         }
         if let Some(tools) = tools {
-            self.config.tools = Tools::new(tools);
+            Arc::make_mut(&mut self.config).tools = Tools::new(tools);
         }
     }
 
@@ -272,8 +281,8 @@ impl<M: CustomMessage> Spine<M> {
     }
 
     async fn prepare_request(&mut self) -> Result<(), Box<Failure>> {
-        let hooks = self.config.hooks.clone();
-        for hook in hooks.iter() {
+        let config = self.config.clone();
+        for hook in config.hooks.iter() {
             let prepared = unless_aborted(&self.abort, hook.prepare_request(self.cx())).await;
             self.unless_aborted_now()?;
             self.change(prepared.unwrap_or_default());
@@ -343,8 +352,12 @@ impl<M: CustomMessage> Spine<M> {
 
     /// A turn's answer and its results, for the hooks.
     pub(super) fn finished(&self, answer: &Arc<AssistantMessage>, batch: &BatchResults) -> FinishedTurn {
-        let steered = !self.is_aborted() && self.config.messages.has_messages();
-        let goes_on = answer.is_usable() && (batch.outcome == BatchOutcome::Results || steered);
+        let goes_on = || {
+            let queued = !self.is_aborted() && self.config.messages.has_messages();
+            answer.is_usable() && (batch.outcome == BatchOutcome::Results || queued)
+        };
+        // Nobody else reads it.
+        let goes_on = !self.config.hooks.is_empty() && goes_on();
         FinishedTurn { message: answer.clone(), tool_results: batch.results.clone(), goes_on }
     }
 
@@ -381,14 +394,10 @@ impl<M: CustomMessage> Spine<M> {
 
     pub(super) fn batch(&self) -> Batch<M> {
         Batch {
-            tools: self.config.tools.clone(),
-            hooks: self.config.hooks.clone(),
+            config: self.config.clone(),
             context: self.memory.context.clone(),
             added: self.added.clone(),
-            model: self.config.model.clone(),
-            thinking_level: self.config.thinking_level,
             abort: self.abort.clone(),
-            clock: self.config.clock.clone(),
             updates: Updates::default(),
         }
     }

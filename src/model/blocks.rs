@@ -35,6 +35,17 @@ impl Blocks {
         true
     }
 
+    /// Takes over one block as it is in `other`; false if one of them does not have it.
+    pub(super) fn follow(&mut self, index: u32, other: &Self) -> bool {
+        match (self.get_mut(index), other.get(index)) {
+            (Some(known), Some(block)) => {
+                known.clone_from(block);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// The block that a delta speaks of.
     #[inline]
     pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut PartialBlock> {

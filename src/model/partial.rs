@@ -8,7 +8,9 @@ use thiserror::Error;
 use super::arguments::ArgumentsBuilder;
 use super::blocks::Blocks;
 use super::{Delta, Done, Failure, Metadata, ToolCallHead};
-use crate::message::{AssistantContent, AssistantMessage, StopReason, Text, Thinking, ToolCall, Usage};
+use crate::message::{
+    AssistantContent, AssistantMessage, StopReason, Text, Thinking, ThinkingLevel, ToolCall, Usage,
+};
 
 /// An answer while it streams: what the model has said up to now.
 ///
@@ -16,8 +18,10 @@ use crate::message::{AssistantContent, AssistantMessage, StopReason, Text, Think
 /// event; [`snapshot`](Self::snapshot) makes a message of it for those who come late.
 #[derive(Debug, Clone)]
 pub struct PartialMessage {
-    /// Everything but the content: the message that it will be, where it will stay.
+    /// Everything but the content: the message that it will be, where it will stay. Its start is told with it.
     head: Arc<AssistantMessage>,
+    /// What only a finished answer says.
+    thinking_level: Option<ThinkingLevel>,
     blocks: Blocks,
 }
 
@@ -95,30 +99,30 @@ impl PartialToolCall {
             Progress::Complete(call) => call.clone(),
             Progress::Streaming(call) => {
                 let arguments = call.arguments.object().cloned().unwrap_or_default();
-                Arc::new(called(call.head.clone(), arguments, None))
+                called(ToolCallHead::clone(&call.head), arguments, None)
             }
         }
     }
 }
 
 impl Streaming {
-    /// The call as the complete text of its arguments gives it.
-    fn finish(self) -> ToolCall {
-        match self.arguments.finish() {
-            Ok(arguments) => called(self.head, arguments, None),
-            Err(error) => called(self.head, Map::new(), Some(error.to_string())),
+    /// The call as the complete text of its arguments gives it. What was streamed moves into it.
+    fn finish(&mut self) -> Arc<ToolCall> {
+        // The event that told of the call's start is usually gone by now, so that its head moves as well.
+        let head = match Arc::get_mut(&mut self.head) {
+            Some(head) => std::mem::take(head),
+            None => ToolCallHead::clone(&self.head),
+        };
+        match std::mem::take(&mut self.arguments).finish() {
+            Ok(arguments) => called(head, arguments, None),
+            Err(error) => called(head, Map::new(), Some(error.to_string())),
         }
     }
 }
 
-fn called(head: Arc<ToolCallHead>, arguments: Map<String, Value>, error: Option<String>) -> ToolCall {
-    // The event that told of the call's start is usually gone by now.
-    let ToolCallHead { id, name, thought_signature, namespace } = Arc::unwrap_or_clone(head);
-    let mut call = ToolCall::new(id, name, arguments);
-    call.thought_signature = thought_signature;
-    call.namespace = namespace;
-    call.arguments_error = error;
-    call
+fn called(head: ToolCallHead, arguments: Map<String, Value>, error: Option<String>) -> Arc<ToolCall> {
+    let ToolCallHead { id, name, thought_signature, namespace } = head;
+    Arc::new(ToolCall { id, name, arguments, thought_signature, namespace, arguments_error: error })
 }
 
 /// A delta that does not fit the answer so far. The answer it came in fails.
@@ -173,10 +177,12 @@ impl PartialMessage {
         let empty = Arc::make_mut(&mut head);
         empty.stop_reason = StopReason::Pending;
         empty.content.clear();
-        Self { head, blocks: Blocks::default() }
+        let thinking_level = empty.thinking_level.take();
+        Self { head, thinking_level, blocks: Blocks::default() }
     }
 
-    /// Everything but the content: the model, the usage so far, the stop reason `pending`.
+    /// What is known beside the content: the model, the usage so far, the stop reason `pending`. The thinking level is
+    /// only in the finished message.
     #[must_use]
     pub fn head(&self) -> &AssistantMessage {
         &self.head
@@ -204,15 +210,14 @@ impl PartialMessage {
     #[must_use]
     pub fn snapshot(&self) -> AssistantMessage {
         let mut message = AssistantMessage::clone(&self.head);
+        message.thinking_level = self.thinking_level;
         message.content = self.blocks.iter().map(PartialBlock::cut_off).collect();
         message
     }
 
-    /// The message as its start is told: without content, and without what only a finished answer says.
-    pub(crate) fn start_snapshot(&self) -> AssistantMessage {
-        let mut message = AssistantMessage::clone(&self.head);
-        message.thinking_level = None;
-        message
+    /// The [`head`](Self::head), shared: the message as its start is told.
+    pub(crate) fn shared_head(&self) -> Arc<AssistantMessage> {
+        self.head.clone()
     }
 
     /// Adds a delta. Those that begin or end an answer change nothing here: see [`finish`](Self::finish) and
@@ -256,6 +261,22 @@ impl PartialMessage {
         Ok(true)
     }
 
+    /// Takes over a delta that `grown`, an answer that was equal up to it, has taken already: a finished call is shared,
+    /// and not read again.
+    pub(crate) fn follow(&mut self, delta: &Delta, grown: &Self) {
+        let followed = match delta {
+            Delta::ToolCallEnd { index, .. } => self.blocks.follow(*index, &grown.blocks),
+            Delta::Metadata(_) => {
+                self.head = grown.head.clone();
+                true
+            }
+            _ => self.apply(delta).is_ok(),
+        };
+        if !followed {
+            self.clone_from(grown);
+        }
+    }
+
     /// The finished message.
     ///
     /// A call that never ended is read now. When the answer was cut at its length such a call keeps what could be read
@@ -269,11 +290,7 @@ impl PartialMessage {
     pub(crate) fn finished(mut self, done: &Done) -> Arc<AssistantMessage> {
         self.know(&done.metadata);
         let cut = matches!(done.reason, StopReason::Length | StopReason::Error | StopReason::Aborted);
-        let mut finished = self.head;
-        let message = Arc::make_mut(&mut finished);
-        message.content = self.blocks.into_iter().map(|block| block.into_content(cut)).collect();
-        message.stop_reason = done.reason;
-        finished
+        self.complete(cut, |message| message.stop_reason = done.reason)
     }
 
     /// The failed, or aborted, message: it keeps what was streamed and its usage.
@@ -285,15 +302,23 @@ impl PartialMessage {
     /// [`fail`](Self::fail), without moving the message.
     pub(crate) fn failed(mut self, failure: &Failure) -> Arc<AssistantMessage> {
         self.know(&failure.metadata);
-        let mut failed = self.head;
-        let message = Arc::make_mut(&mut failed);
-        message.content = self.blocks.into_iter().map(|block| block.into_content(true)).collect();
-        message.stop_reason = match failure.reason {
-            StopReason::Aborted => StopReason::Aborted,
-            _ => StopReason::Error,
-        };
-        message.error_message = Some(failure.message.clone()).filter(|text| !text.is_empty());
-        failed
+        self.complete(true, |message| {
+            message.stop_reason = match failure.reason {
+                StopReason::Aborted => StopReason::Aborted,
+                _ => StopReason::Error,
+            };
+            message.error_message = Some(failure.message.clone()).filter(|text| !text.is_empty());
+        })
+    }
+
+    /// The message with its content, and with how it `ended`; `cut`: a call that never ended keeps what could be read.
+    fn complete(self, cut: bool, ended: impl FnOnce(&mut AssistantMessage)) -> Arc<AssistantMessage> {
+        let mut complete = self.head;
+        let message = Arc::make_mut(&mut complete);
+        message.thinking_level = self.thinking_level;
+        message.content = self.blocks.into_iter().map(|block| block.into_content(cut)).collect();
+        ended(message);
+        complete
     }
 
     #[inline]
@@ -348,14 +373,10 @@ impl PartialMessage {
             return Err(MalformedDelta::AfterEnd { index });
         };
         let complete = match complete {
-            Some(complete) => complete.clone(),
-            None => {
-                let Streaming { head, arguments } = &mut **call;
-                let arguments = std::mem::take(arguments);
-                Streaming { head: head.clone(), arguments }.finish()
-            }
+            Some(complete) => Arc::new(complete.clone()),
+            None => call.finish(),
         };
-        *progress = Progress::Complete(Arc::new(complete));
+        *progress = Progress::Complete(complete);
         Ok(())
     }
 
@@ -433,7 +454,7 @@ impl PartialBlock {
             Self::ToolCall(call) if cut => AssistantContent::ToolCall(call.cut_off()),
             Self::ToolCall(PartialToolCall(progress)) => match progress {
                 Progress::Complete(call) => AssistantContent::ToolCall(call),
-                Progress::Streaming(call) => call.finish().into(),
+                Progress::Streaming(mut call) => AssistantContent::ToolCall(call.finish()),
             },
         }
     }

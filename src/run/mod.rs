@@ -432,8 +432,9 @@ impl<M: CustomMessage> Run<Streaming, M> {
 
     #[inline]
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {
-        let told = self.data.driver.poll_update(cx);
-        if let Poll::Ready(None) = &told { self.poll_on(cx) } else { told }
+        let mut told = Poll::Ready(None);
+        self.data.driver.poll_update(cx, &mut told);
+        if let Poll::Ready(None) = told { self.poll_on(cx) } else { told }
     }
 
     fn poll_on(&mut self, cx: &mut Context<'_>) -> Poll<Option<AgentEvent<M>>> {

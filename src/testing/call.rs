@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::stream;
 use serde_json::{Map, Value};
 
 use crate::abort::AbortSignal;
-use crate::agent_loop::{Batch, Prepared, Tools};
-use crate::clock::{Clock, SystemClock};
-use crate::hook::Hooks;
-use crate::message::{NoCustom, ThinkingLevel, ToolCall};
+use crate::agent_loop::{Batch, LoopConfig, Prepared};
+use crate::clock::Clock;
+use crate::message::{NoCustom, ToolCall};
+use crate::model::Request;
 use crate::tool::{AgentTool, IntoTool, ToolOutput, ToolResult};
 use crate::transcript::Transcript;
 
@@ -116,15 +117,17 @@ impl ToolCaller {
     }
 
     fn batch(&self) -> Batch<NoCustom> {
+        // No model is asked.
+        let mut config = LoopConfig::new(|_: Request| stream::empty());
+        config.tools = self.tools.iter().cloned().collect();
+        if let Some(clock) = &self.clock {
+            config.clock = clock.clone();
+        }
         Batch {
-            tools: Tools::new(self.tools.iter().cloned()),
-            hooks: Hooks::new(),
+            config: Arc::new(config),
             context: Transcript::new(),
             added: Transcript::new(),
-            model: Arc::default(),
-            thinking_level: ThinkingLevel::Off,
             abort: self.abort.clone(),
-            clock: self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new())),
             updates: Default::default(),
         }
     }
