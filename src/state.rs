@@ -22,17 +22,18 @@ pub struct State<M = NoCustom> {
     transcript: Transcript<M>,
     added: Transcript<M>,
     usage: Usage,
-    open: Option<Open<M>>,
+    open: Option<OpenMessage<M>>,
     running: Running,
     turn: Option<Turn>,
-    progress: Progress,
+    /// Whether a run is under way.
+    is_running: bool,
     error: Option<String>,
     outcome: Option<Outcome<M>>,
 }
 
 /// The message that has started and not ended.
 #[derive(Debug)]
-pub(crate) enum Open<M> {
+pub(crate) enum OpenMessage<M> {
     /// An answer that streams.
     Answer(PartialMessage),
     /// Any other message, already whole.
@@ -41,15 +42,6 @@ pub(crate) enum Open<M> {
 
 /// What the last run added, and how it ended.
 pub(crate) type LastRun<M> = (Option<Transcript<M>>, Option<Outcome<M>>);
-
-/// How far a run has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// There is no run, or it has not told anything yet.
-    Idle,
-    /// A run is under way.
-    Running,
-}
 
 /// What the open turn has so far.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +58,7 @@ pub(crate) struct Turn {
 }
 
 /// By hand, since messages are shared: `M` itself need not be `Clone`.
-impl<M> Clone for Open<M> {
+impl<M> Clone for OpenMessage<M> {
     fn clone(&self) -> Self {
         match self {
             Self::Answer(partial) => Self::Answer(partial.clone()),
@@ -122,7 +114,7 @@ impl<M> State<M> {
             open: None,
             running: Running::default(),
             turn: None,
-            progress: Progress::Idle,
+            is_running: false,
             error: None,
             outcome: None,
         }
@@ -144,7 +136,7 @@ impl<M> State<M> {
     #[must_use]
     pub fn partial(&self) -> Option<&PartialMessage> {
         match &self.open {
-            Some(Open::Answer(partial)) => Some(partial),
+            Some(OpenMessage::Answer(partial)) => Some(partial),
             _ => None,
         }
     }
@@ -152,7 +144,7 @@ impl<M> State<M> {
     /// Whether a run is under way: from its `agent_start` to its `agent_end`.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.progress == Progress::Running
+        self.is_running
     }
 
     /// The calls that are taken up and not ended, in no particular order.
@@ -189,7 +181,7 @@ impl<M> State<M> {
         &mut self.transcript
     }
 
-    pub(crate) fn open(&self) -> Option<&Open<M>> {
+    pub(crate) fn open(&self) -> Option<&OpenMessage<M>> {
         self.open.as_ref()
     }
 
@@ -201,7 +193,7 @@ impl<M> State<M> {
     pub(crate) fn answer(&self) -> Option<&Arc<AssistantMessage>> {
         let turn = self.turn.as_ref().filter(|turn| turn.asked)?;
         match &self.open {
-            Some(Open::Message(AgentMessage::Assistant(answer))) => Some(answer),
+            Some(OpenMessage::Message(AgentMessage::Assistant(answer))) => Some(answer),
             _ => turn.answer.as_ref(),
         }
     }
@@ -219,21 +211,21 @@ impl<M> State<M> {
 
     /// Opens the answer that the driver grows from here on.
     pub(crate) fn open_answer(&mut self, partial: PartialMessage) {
-        self.open = Some(Open::Answer(partial));
+        self.open = Some(OpenMessage::Answer(partial));
     }
 
     /// Grows the open answer by a piece; false when the delta is none.
     #[inline]
     pub(crate) fn grow(&mut self, delta: &Delta) -> Result<bool, MalformedDelta> {
         match &mut self.open {
-            Some(Open::Answer(partial)) => partial.grow(delta),
+            Some(OpenMessage::Answer(partial)) => partial.grow(delta),
             _ => Ok(false),
         }
     }
 
     pub(crate) fn partial_mut(&mut self) -> Option<&mut PartialMessage> {
         match &mut self.open {
-            Some(Open::Answer(partial)) => Some(partial),
+            Some(OpenMessage::Answer(partial)) => Some(partial),
             _ => None,
         }
     }
@@ -241,7 +233,7 @@ impl<M> State<M> {
     /// Takes the answer that streamed, to make the finished message of it.
     pub(crate) fn take_partial(&mut self) -> Option<PartialMessage> {
         match self.open.take() {
-            Some(Open::Answer(partial)) => Some(partial),
+            Some(OpenMessage::Answer(partial)) => Some(partial),
             other => {
                 self.open = other;
                 None
@@ -304,20 +296,20 @@ impl<M> State<M> {
     fn fold(&mut self, event: &AgentEvent<M>) {
         match event {
             AgentEvent::AgentStart => {
-                self.progress = Progress::Running;
+                self.is_running = true;
                 self.added = Transcript::new();
                 self.usage = Usage::default();
                 self.error = None;
                 self.outcome = None;
             }
-            AgentEvent::AgentEnd { .. } => self.progress = Progress::Idle,
+            AgentEvent::AgentEnd { .. } => self.is_running = false,
             AgentEvent::TurnEnd { message, .. } if !message.is_usable() => {
                 self.error = Some(message.error_message.clone().unwrap_or_default());
             }
             AgentEvent::MessageStart { message } => {
                 // An answer that streams is open already: the driver grows it.
-                if !matches!(self.open, Some(Open::Answer(_))) {
-                    self.open = Some(Open::Message(message.clone()));
+                if !matches!(self.open, Some(OpenMessage::Answer(_))) {
+                    self.open = Some(OpenMessage::Message(message.clone()));
                 }
             }
             AgentEvent::MessageEnd { message } => {
@@ -366,7 +358,7 @@ impl<M> Clone for State<M> {
             open: self.open.clone(),
             running: self.running.clone(),
             turn: self.turn.clone(),
-            progress: self.progress,
+            is_running: self.is_running,
             error: self.error.clone(),
             outcome: self.outcome.clone(),
         }

@@ -13,7 +13,7 @@ use crate::message::{
     AgentMessage, AssistantMessage, Content, StopReason, Timestamp, ToolCall, ToolResultMessage,
 };
 use crate::model::Failure;
-use crate::state::{Open, State, Turn};
+use crate::state::{OpenMessage, State, Turn};
 use crate::tool::ToolResult;
 
 /// The text of an aborted answer.
@@ -44,7 +44,7 @@ impl Closing {
         unwritten: impl IntoIterator<Item = AgentMessage<M>>,
     ) -> Vec<AgentEvent<M>> {
         let mut events = Vec::new();
-        if let Some(Open::Message(message)) = state.open() {
+        if let Some(OpenMessage::Message(message)) = state.open() {
             events.push(AgentEvent::MessageEnd { message: message.clone() });
         }
         if let Some(message) = partial {
@@ -96,7 +96,7 @@ impl Closing {
         let turn = state.turn().unwrap_or(&none);
         let calls: Vec<_> = if answer.is_usable() { answer.tool_calls().collect() } else { Vec::new() };
         let mut results = turn.results.to_vec();
-        if let Some(Open::Message(AgentMessage::ToolResult(open))) = state.open() {
+        if let Some(OpenMessage::Message(AgentMessage::ToolResult(open))) = state.open() {
             results.push(open.clone());
         }
         let unanswered: Vec<_> = calls.into_iter().skip(results.len()).collect();

@@ -31,7 +31,7 @@ use crate::error_text::{drop_foreign, panic_text};
 use crate::event::{AgentEvent, Ending, Outcome};
 use crate::message::{AssistantContent, AssistantMessage, CustomMessage, NoCustom, StopReason, ToolCall};
 use crate::model::{BoxDeltaStream, Delta, Done, Failure, PartialMessage};
-use crate::state::{Open, State};
+use crate::state::{OpenMessage, State};
 use crate::transcript::Transcript;
 
 /// A running loop: a stream of its events, with its state.
@@ -175,7 +175,8 @@ impl<M: CustomMessage> AgentLoop<M> {
     }
 
     /// Ends the run as failed, for a reason outside of the loop: everything in flight is dropped, and the next events
-    /// are those that close the run. A run that is over stays as it is, but for its outcome.
+    /// are those that close the run; as aborted, if its abort was delivered before. Of a run that is over only the outcome
+    /// becomes a failure. One that has failed or was aborted keeps its own reason, and so does the first of several.
     pub(crate) fn fail(&mut self, message: String) {
         match self.state.outcome_mut() {
             Some(Outcome { ending: Ending::Aborted | Ending::Failed { .. }, .. }) => {}
@@ -185,10 +186,11 @@ impl<M: CustomMessage> AgentLoop<M> {
         }
     }
 
-    /// The state and the memory of a loop that is over.
-    pub(crate) fn into_parts(mut self) -> (State<M>, Option<Memory<M>>) {
-        self.cancel();
-        (self.state, self.memory)
+    /// Stops the loop as [`cancel`](Self::cancel) does, and takes it apart: the state, the memory for the next run, and the
+    /// events that nobody has seen.
+    pub(crate) fn into_parts(mut self) -> (State<M>, Option<Memory<M>>, Vec<AgentEvent<M>>) {
+        let missed = self.cancel();
+        (self.state, self.memory, missed)
     }
 
     #[inline]
@@ -450,7 +452,7 @@ impl<M: CustomMessage> AgentLoop<M> {
 
     fn close(&mut self, failure: Failure, partial: Option<PartialMessage>, started: bool) {
         let (mut unwritten, mut queued) = self.desk.give_up_hand();
-        if let Some(Open::Message(_)) = self.state.open() {
+        if let Some(OpenMessage::Message(_)) = self.state.open() {
             // The message whose start was told is written by its end.
             if unwritten.is_empty() { queued = queued.saturating_sub(1) } else { drop(unwritten.remove(0)) }
         }

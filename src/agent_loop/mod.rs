@@ -24,7 +24,7 @@ pub(crate) use call::{Batch, Prepared};
 pub use config::{LoopConfig, MessageSource, NoMessages, Spawner, Tools};
 pub use driver::AgentLoop;
 pub(crate) use inside::{inside, is_inside};
-pub(crate) use spine::{Memory, Recall};
+pub(crate) use spine::Memory;
 pub use turn_change::TurnChange;
 
 use thiserror::Error;
@@ -35,7 +35,7 @@ use self::schedule::{
     AfterAnswer, AfterSteering, AfterTurn, BatchOutcome, after_answer, after_follow_ups, after_steering,
     after_turn,
 };
-use self::spine::{Pending, Spine, finish};
+use self::spine::{Pending, Recall, Spine, finish};
 use crate::abort::AbortSignal;
 use crate::event::{AgentEvent, Ending};
 use crate::hook::FinishTurn;
@@ -87,7 +87,7 @@ async fn run<M: CustomMessage>(
             pending = match after_turn(finish(&decided), spine.is_aborted()) {
                 AfterTurn::PollSteering => spine.poll_steering(),
                 AfterTurn::PollNothing => Pending::none(),
-                AfterTurn::EndByHook => break 'run ended_by_hook(decided),
+                AfterTurn::EndByHook => break 'run Ending::EndedByHook { reason: reason(decided) },
             };
             match after_steering(batch.outcome, !pending.is_empty(), finish(&decided), spine.is_aborted()) {
                 AfterSteering::NextTurn => pending = spine.next_turn(&turn, pending).await,
@@ -126,10 +126,10 @@ fn natural_ending(answer: &AssistantMessage, batch: BatchOutcome) -> Ending {
     }
 }
 
-fn ended_by_hook(decided: FinishTurn) -> Ending {
+fn reason(decided: FinishTurn) -> Option<String> {
     match decided {
-        FinishTurn::End { reason } => Ending::EndedByHook { reason },
-        FinishTurn::Default | FinishTurn::Continue => Ending::EndedByHook { reason: None },
+        FinishTurn::End { reason } => reason,
+        FinishTurn::Default | FinishTurn::Continue => None,
     }
 }
 

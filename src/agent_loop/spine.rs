@@ -44,8 +44,7 @@ impl<M: CustomMessage> Memory<M> {
 }
 
 /// What a run begins with: the loop's memory, or the transcript to build it from.
-#[allow(clippy::large_enum_variant, reason = "there is one for each run, and it is moved once")]
-pub(crate) enum Recall<M> {
+pub(super) enum Recall<M> {
     /// The memory that the last run left.
     Memory(Box<Memory<M>>),
     /// There is none, or the host has changed the transcript.

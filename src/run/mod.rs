@@ -201,9 +201,7 @@ impl Run<Idle, NoCustom> {
     pub fn builder(model_stream: impl StreamFn) -> RunBuilder {
         RunBuilder::new(model_stream)
     }
-}
 
-impl Run<Idle, NoCustom> {
     /// Builds a run on the model that the host has installed for the whole process
     /// ([`set_default_stream_fn`](crate::model::set_default_stream_fn)).
     ///
@@ -424,9 +422,8 @@ impl<M: CustomMessage> Run<Streaming, M> {
     }
 
     fn into_idle(self) -> (Run<Idle, M>, Vec<AgentEvent<M>>) {
-        let Self { config, hub, data: StreamingData { mut driver, .. } } = self;
-        let missed = driver.cancel();
-        let (state, memory) = driver.into_parts();
+        let Self { config, hub, data: StreamingData { driver, .. } } = self;
+        let (state, memory, missed) = driver.into_parts();
         (Run { config, hub, data: IdleData { state, memory } }, missed)
     }
 

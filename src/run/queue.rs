@@ -48,7 +48,7 @@ struct Inner<M> {
     steering: Queue<M>,
     follow_ups: Queue<M>,
     /// What the loop took last, and from where: until it takes again, messages may come back.
-    taken: Vec<Entry<M>>,
+    taken: Vec<Waiting<M>>,
     taken_from: QueueKind,
     /// What is to change from the next turn on.
     change: TurnChange,
@@ -56,22 +56,22 @@ struct Inner<M> {
 
 struct Queue<M> {
     mode: QueueMode,
-    entries: VecDeque<Entry<M>>,
+    entries: VecDeque<Waiting<M>>,
 }
 
-struct Entry<M> {
+struct Waiting<M> {
     message: AgentMessage<M>,
-    place: Arc<Place>,
+    place: Arc<Whereabouts>,
 }
 
 /// Where a queued message is; shared with its ticket.
-struct Place(AtomicU8);
+struct Whereabouts(AtomicU8);
 
 const IN_STEERING: u8 = 0;
 const IN_FOLLOW_UPS: u8 = 1;
 const GONE: u8 = 2;
 
-impl Place {
+impl Whereabouts {
     fn of(kind: QueueKind) -> u8 {
         match kind {
             QueueKind::Steering => IN_STEERING,
@@ -127,7 +127,7 @@ impl<M> Inner<M> {
     }
 
     /// What a drain point delivers; and what was taken before, which is written by now.
-    fn drain(&mut self, kind: QueueKind) -> (Vec<AgentMessage<M>>, Vec<Entry<M>>) {
+    fn drain(&mut self, kind: QueueKind) -> (Vec<AgentMessage<M>>, Vec<Waiting<M>>) {
         let queue = self.queue(kind);
         let batch = queue.batch();
         let taken: Vec<_> = queue.entries.drain(..batch).collect();
@@ -137,7 +137,7 @@ impl<M> Inner<M> {
         (messages, std::mem::replace(&mut self.taken, taken))
     }
 
-    fn remove(&mut self, place: &Arc<Place>) -> Option<Entry<M>> {
+    fn remove(&mut self, place: &Arc<Whereabouts>) -> Option<Waiting<M>> {
         let queue = self.queue(place.queue()?);
         let at = queue.entries.iter().position(|entry| Arc::ptr_eq(&entry.place, place))?;
         queue.entries.remove(at)
@@ -165,9 +165,9 @@ impl<M> Queues<M> {
         let mut inner = self.lock();
         let mut places = SmallVec::new();
         for message in messages {
-            let place = Arc::new(Place(AtomicU8::new(Place::of(kind))));
+            let place = Arc::new(Whereabouts(AtomicU8::new(Whereabouts::of(kind))));
             places.push(place.clone());
-            inner.queue(kind).entries.push_back(Entry { message, place });
+            inner.queue(kind).entries.push_back(Waiting { message, place });
         }
         Ticket { queues: Arc::downgrade(self), places }
     }
@@ -259,7 +259,7 @@ impl<M: Send + Sync + 'static> MessageSource<M> for Queues<M> {
         let kind = inner.taken_from;
         let back = inner.taken.split_off(written);
         for entry in back.into_iter().rev() {
-            entry.place.set(Place::of(kind));
+            entry.place.set(Whereabouts::of(kind));
             inner.queue(kind).entries.push_front(entry);
         }
     }
@@ -288,7 +288,7 @@ impl<M> fmt::Debug for Queues<M> {
 /// Dropping a ticket changes nothing: the messages stay queued.
 pub struct Ticket<M = NoCustom> {
     queues: Weak<Queues<M>>,
-    places: SmallVec<[Arc<Place>; 1]>,
+    places: SmallVec<[Arc<Whereabouts>; 1]>,
 }
 
 impl<M> Ticket<M> {
