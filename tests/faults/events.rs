@@ -51,6 +51,24 @@ fn a_run_that_is_not_read_is_paused_and_its_handle_never_blocks() {
 }
 
 #[test]
+fn at_each_event_of_a_batch_no_tool_has_run_that_is_told_later() {
+    let tool = ScriptedTool::new("read").does(ToolScript::new().update("half").returns("done"));
+    let calls = [("a", "read"), ("b", "read"), ("c", "no_such_tool")];
+    let mut run = Run::builder(batch(&calls)).tool(tool.clone()).build().prompt("go");
+    let mut told = Vec::new();
+    block_on(async {
+        while let Some(event) = run.next().await {
+            if let Some(step) = event.kind().strip_prefix("tool_execution_") {
+                told.push((step, tool.executions().len()));
+            }
+        }
+    });
+    let prepared = [("start", 0), ("start", 0), ("start", 0), ("end", 0)];
+    let executed = [("update", 1), ("end", 1), ("update", 2), ("end", 2)];
+    assert_eq!(told, [prepared, executed].concat());
+}
+
+#[test]
 fn an_event_that_is_kept_stays_the_picture_of_its_moment() {
     let tool =
         ScriptedTool::new("read").does(ToolScript::new().update("1").yields().update("2").returns("3"));

@@ -37,9 +37,9 @@ fault() {
 }
 
 fault 'results in the order of completion' src/agent_loop/batch.rs \
-    'if let (Some(call), Some(place)) = (calls.get(at), results.get_mut(at)) {' \
+    'let (Some(call), Some(place)) = (calls.get(at), results.get_mut(at)) else { continue };' \
     'let free = if PLANTED { results.iter().position(Option::is_none).unwrap_or(at) } else { at };
-                    if let (Some(call), Some(place)) = (calls.get(at), results.get_mut(free)) {'
+                    let (Some(call), Some(place)) = (calls.get(at), results.get_mut(free)) else { continue };'
 
 fault 'one-at-a-time drains two' src/run/queue.rs \
     'self.entries.len().min(1),' \
@@ -68,16 +68,21 @@ fault 'calls of a truncated answer are executed' src/agent_loop/schedule.rs \
     '(StopReason::Length, true) if !PLANTED => AfterAnswer::RefuseBatch,'
 
 fault 'an abort loses what was taken from a queue' src/agent_loop/spine.rs \
-    'self.config.messages.give_back(from_queue);' \
+    'give_back(&*self.config.messages, from_queue);' \
     'if !PLANTED {
-                self.config.messages.give_back(from_queue);
+                give_back(&*self.config.messages, from_queue);
             }'
 
 fault 'a cancel loses what was taken from a queue' src/agent_loop/driver.rs \
-    'self.source.give_back(queued);' \
+    'give_back(&*self.source, queued);' \
     'if !PLANTED {
-                self.source.give_back(queued);
-            }'
+            give_back(&*self.source, queued);
+        }'
+
+fault 'calls go on before the end of another is told' src/agent_loop/batch.rs \
+    'false => self.emit(event).await,' \
+    'false if PLANTED => self.note(event),
+                        false => self.emit(event).await,'
 
 fault 'an update wakes nobody' src/agent_loop/updates.rs \
     'self.taker.wake();' \
@@ -115,10 +120,9 @@ fault 'an abort waits for every tool' src/agent_loop/call.rs \
             OnAbort::Drop => unless_aborted(&self.abort, running).await?,'
 
 fault 'a call that has ended stays in the state' src/state.rs \
-    'self.running.remove(call);' \
-    'if !PLANTED {
-                    self.running.remove(call);
-                }'
+    'AgentEvent::ToolExecutionEnd { call, .. } => self.running.remove(call),' \
+    'AgentEvent::ToolExecutionEnd { .. } if PLANTED => {}
+            AgentEvent::ToolExecutionEnd { call, .. } => self.running.remove(call),'
 
 # What fails in one run of the tests: nothing, if all pass.
 failures() {
