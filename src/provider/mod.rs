@@ -39,10 +39,13 @@ pub mod openai;
 pub mod repair;
 #[cfg(feature = "transport-reqwest")]
 mod reqwest;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod sampling;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod secrets;
 pub mod sse;
 pub mod transport;
+pub(crate) mod url;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod until_aborted;
 
@@ -68,6 +71,8 @@ pub(crate) use json::read_json;
 pub use observer::Observer;
 #[cfg(feature = "openai-compatible")]
 pub use openai::OpenAiCompatible;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+pub(crate) use sampling::sampling_params;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 pub(crate) use secrets::Secrets;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]

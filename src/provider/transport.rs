@@ -9,6 +9,8 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::stream::StreamExt;
 
+use super::url::without_secrets;
+
 /// Sends HTTP requests. The one thing an adapter needs of the outside world.
 ///
 /// No type here belongs to a runtime or to an HTTP library, so an implementation over any of them is short:
@@ -91,15 +93,6 @@ impl fmt::Debug for HttpRequest {
             .field("body", &format_args!("{} bytes", self.body.len()))
             .finish()
     }
-}
-
-/// The URL without user, password, query and fragment: keys are passed in all of them.
-pub(crate) fn without_secrets(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
 }
 
 /// A stream of body bytes, in chunks of any size. An error ends it.
@@ -202,14 +195,6 @@ impl fmt::Debug for HttpHeaders {
 /// them. Its text, with the texts of the errors behind it, becomes part of the failed answer's error message: keep
 /// secrets, also those in URLs, out of it.
 pub struct TransportError(Box<dyn Error + Send + Sync>);
-
-impl TransportError {
-    /// The error behind it.
-    #[must_use]
-    pub fn into_inner(self) -> Box<dyn Error + Send + Sync> {
-        self.0
-    }
-}
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for TransportError {
     fn from(error: E) -> Self {

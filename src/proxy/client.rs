@@ -9,6 +9,7 @@ use super::{BearerToken, CONTENT_TYPE, PATH, ProxyDecoder, request_body};
 use crate::model::{BoxDeltaStream, Delta, Request, StreamFn};
 use crate::provider::sse::DEFAULT_LIMIT;
 use crate::provider::transport::{HttpRequest, Transport};
+use crate::provider::url::{below, without_secrets};
 use crate::provider::{Exchange, Observer, Secrets};
 
 /// A model behind a proxy. Cheap to clone.
@@ -26,13 +27,13 @@ pub struct ProxyStream {
 }
 
 impl ProxyStream {
-    /// The proxy at `base_url` (below which it listens on [`PATH`]), for the client with this token.
+    /// The proxy at `base_url` (below which it listens on [`PATH`]), for the client with this token. A query of the base
+    /// URL goes with every request.
     #[must_use]
     pub fn new(transport: impl Transport, base_url: impl AsRef<str>, token: impl Into<BearerToken>) -> Self {
-        let base = base_url.as_ref().trim_end_matches('/');
         Self {
             transport: Arc::new(transport),
-            url: format!("{base}{PATH}"),
+            url: below(base_url.as_ref(), PATH),
             token: token.into(),
             observer: None,
             limit: DEFAULT_LIMIT,
@@ -94,7 +95,9 @@ impl StreamFn for ProxyStream {
 
 impl fmt::Debug for ProxyStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = crate::provider::transport::without_secrets(&self.url);
-        f.debug_struct("ProxyStream").field("url", &url).field("token", &self.token).finish_non_exhaustive()
+        f.debug_struct("ProxyStream")
+            .field("url", &without_secrets(&self.url))
+            .field("token", &self.token)
+            .finish_non_exhaustive()
     }
 }

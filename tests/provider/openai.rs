@@ -327,6 +327,15 @@ fn sent(
     (serde_json::from_slice(&sent.body).unwrap(), sent.headers)
 }
 
+#[test]
+fn the_query_of_a_base_url_goes_behind_the_path() {
+    let fake = Fake::ok("");
+    let server = OpenAiCompatible::new(fake.clone(), "https://me:pw@server/v1/?api-version=2026-01");
+    assert_eq!(format!("{server:?}"), "OpenAiCompatible { url: \"https://server/v1/chat/completions\", .. }");
+    collect(server.stream(Request::new(model(), Messages::new())));
+    assert_eq!(fake.request().url, "https://me:pw@server/v1/chat/completions?api-version=2026-01");
+}
+
 fn sent_messages(messages: Value, server: impl FnOnce(OpenAiCompatible) -> OpenAiCompatible) -> Value {
     sent(messages, |_| (), server).0["messages"].clone()
 }
@@ -383,7 +392,8 @@ fn options_become_fields_and_headers() {
         request.api_key = Some(ApiKey::new("key-of-the-request"));
         let mut options: RequestOptions = serde_json::from_value(json!({
             "temperature": 0.5, "maxTokens": 9, "toolChoice": "required", "metadata": {"user": "u"}, "sessionId": "s1",
-            "cacheRetention": "long", "samplingParams": {"top_p": 0.1},
+            "cacheRetention": "long",
+            "samplingParams": {"top_p": 0.1, "model": "x", "models": ["x"], "messages": [1], "tools": [1], "stream": false},
             "identity": {"userAgent": {"custom": "me/1"}, "attribution": {"name": "Me", "url": "https://me.test"}},
         }))
         .unwrap();

@@ -98,7 +98,8 @@ use self::frames::Frames;
 use self::protocol::{Protocol, kind_of};
 use self::request::Shape;
 use super::repair::{CallIds, SystemMessages};
-use super::transport::{HttpHeaders, without_secrets};
+use super::transport::HttpHeaders;
+use super::url::{below, without_secrets};
 use super::{Observer, Secrets, until_aborted};
 use crate::breath::Breath;
 use crate::message::ThinkingLevel;
@@ -193,15 +194,12 @@ impl Genai {
     }
 
     /// Sends requests to a server of the host's choice, as `https://gateway.example/v1`. What genai puts behind it
-    /// depends on the protocol: `chat/completions`, `responses`, `messages`, `models/…`, `api/chat`.
+    /// depends on the protocol: `chat/completions`, `responses`, `messages`, `models/…`, `api/chat`. A query goes with every
+    /// request where OpenAI's protocols are spoken; with others the answer is an error, since genai has no place for it.
     #[must_use]
     pub fn with_base_url(self, base_url: impl AsRef<str>) -> Self {
-        let (path, query) = match base_url.as_ref().split_once('?') {
-            Some((path, query)) => (path, format!("?{query}")),
-            None => (base_url.as_ref(), String::new()),
-        };
         // genai joins paths to it: without the slash the last segment would be lost.
-        let base_url = format!("{}/{query}", path.trim_end_matches('/'));
+        let base_url = below(base_url.as_ref(), "/");
         self.set(|settings| settings.base_url = Some(base_url.into()))
     }
 
@@ -308,6 +306,10 @@ impl Genai {
         let client = client.map_err(|why| Failure::new(format!("genai has no client: {why}")))?;
         let fail = |error: genai::Error, protocol: Protocol, secrets: &Secrets| {
             let mut failure = Wrong::from(&error, protocol, false).into_failure();
+            // Where genai cannot read the address it repeats it, with passwords too short to count as secrets.
+            if let Some(url) = &self.settings.base_url {
+                failure.message = failure.message.replace(&**url, &without_secrets(url));
+            }
             failure.message = secrets.scrub(failure.message);
             failure
         };
@@ -316,6 +318,11 @@ impl Genai {
         add_secrets(&target.auth, &mut secrets);
         let protocol = Protocol::of(&target.model);
         let settings = &*self.settings;
+        let has_query = settings.base_url.as_ref().is_some_and(|url| url.contains('?'));
+        if has_query && !protocol.keeps_query(target.model.adapter_kind) {
+            let why = "genai has no place for the query of a base URL in this provider's protocol: leave it off";
+            return Err(Failure::new(why));
+        }
         let observer = self.observer.clone().map(|observer| (observer, request.model.clone()));
         let host_sink = settings.chat_options.raw_frame_sink.clone();
         let frames = Arc::new(Frames::new(protocol, observer.clone(), host_sink));

@@ -13,8 +13,8 @@ use super::protocol::Protocol;
 use super::request::name_reads_as_effort;
 use crate::message::ThinkingLevel;
 use crate::model::{CacheRetention, Request, RequestOptions, ThinkingBudgets};
-use crate::provider::identify;
 use crate::provider::transport::HttpHeaders;
+use crate::provider::{identify, sampling_params};
 
 pub(super) fn chat_options(
     request: &Request,
@@ -160,8 +160,8 @@ fn fields(options: &mut ChatOptions, asked: &RequestOptions, protocol: Protocol)
             None => drop(fields.insert("tool_choice".to_owned(), choice.clone())),
         }
     }
-    for (name, value) in asked.sampling_params.iter().flatten() {
-        match (name.as_str(), value) {
+    for (name, value) in sampling_params(asked) {
+        match (name, value) {
             ("top_p" | "topP", value) if value.is_number() => options.top_p = value.as_f64(),
             ("seed", value) if value.is_u64() => options.seed = value.as_u64(),
             ("stop" | "stop_sequences" | "stopSequences", value) if stop_sequences(value).is_some() => {

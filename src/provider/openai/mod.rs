@@ -38,7 +38,8 @@ use serde_json::{Map, Value};
 use self::answer::AnswerDecoder;
 use super::repair::{CallIds, Rules, SystemMessages};
 use super::sse::DEFAULT_LIMIT;
-use super::transport::{HttpHeaders, HttpRequest, Transport, without_secrets};
+use super::transport::{HttpHeaders, HttpRequest, Transport};
+use super::url::{below, without_secrets};
 use super::{Exchange, Observer, Secrets, identify};
 use crate::message::ThinkingLevel;
 use crate::model::{ApiKey, BoxDeltaStream, Delta, Request, StreamFn};
@@ -100,13 +101,13 @@ fn usual_effort(level: ThinkingLevel) -> Option<&'static str> {
 }
 
 impl OpenAiCompatible {
-    /// The server whose `chat/completions` is below `base_url`, as `https://api.openai.com/v1`.
+    /// The server whose `chat/completions` is below `base_url`, as `https://api.openai.com/v1`. A query of the base URL
+    /// (`?api-version=…`) goes with every request.
     #[must_use]
     pub fn new(transport: impl Transport, base_url: impl AsRef<str>) -> Self {
-        let base = base_url.as_ref().trim_end_matches('/');
         Self {
             transport: Arc::new(transport),
-            url: format!("{base}/chat/completions"),
+            url: below(base_url.as_ref(), "/chat/completions"),
             settings: Arc::default(),
             observer: None,
         }

@@ -10,6 +10,7 @@ use crate::message::{
 };
 use crate::model::{CacheRetention, Request};
 use crate::provider::repair::repaired;
+use crate::provider::sampling_params;
 
 /// The fields in which servers send reasoning text, and take it back.
 pub(super) const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
@@ -51,9 +52,7 @@ fn options(request: &Request, settings: &Settings, body: &mut Map<String, Value>
         let is_long = options.cache_retention == Some(CacheRetention::Long);
         set("prompt_cache_retention", is_long.then(|| "24h".into()));
     }
-    // They tune the answer, and are nobody's way to ask another model or for something else: a proxy passes them on.
-    let tunes = |name: &str| !["model", "messages", "stream", "stream_options", "tools"].contains(&name);
-    for (name, value) in options.sampling_params.iter().flatten().filter(|(name, _)| tunes(name)) {
+    for (name, value) in sampling_params(options) {
         set(name, Some(value.clone()));
     }
 }
