@@ -68,7 +68,7 @@ impl Exchange {
         if let Some(observer) = &self.observer {
             observer.response(&self.model, response.status, &response.headers);
         }
-        if response.is_success() {
+        if (200..300).contains(&response.status) {
             return Ok(response.body);
         }
         let body = read_limited(response.body).await;

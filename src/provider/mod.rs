@@ -17,8 +17,8 @@
 //! Nothing here retries: an answer that failed is the host's to ask for again. The guide
 //! [models](crate::guide::models) shows the adapters at work.
 
-#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
-mod excerpt;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod ending;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod exchange;
 #[cfg(feature = "genai")]
@@ -36,18 +36,21 @@ mod observer;
 #[cfg(feature = "openai-compatible")]
 pub mod openai;
 #[cfg(any(feature = "openai-compatible", feature = "genai"))]
-pub mod repair;
+mod repair;
 #[cfg(feature = "transport-reqwest")]
 mod reqwest;
 #[cfg(any(feature = "openai-compatible", feature = "genai"))]
 mod sampling;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod secrets;
-pub mod sse;
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+pub(crate) mod sse;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod tool_results;
 pub mod transport;
-pub(crate) mod url;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod until_aborted;
+pub(crate) mod url;
 
 /// The `genai` crate, whose types the adapter [`Genai`] takes. Pinned to one version: see [`genai`](mod@self::genai).
 #[cfg(feature = "genai")]
@@ -57,8 +60,6 @@ pub use ::genai as genai_crate;
 pub use self::genai::Genai;
 #[cfg(feature = "transport-reqwest")]
 pub use self::reqwest::ReqwestTransport;
-#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
-pub(crate) use excerpt::excerpt;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use exchange::{Decoder, Exchange};
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
@@ -71,6 +72,8 @@ pub(crate) use json::read_json;
 pub use observer::Observer;
 #[cfg(feature = "openai-compatible")]
 pub use openai::OpenAiCompatible;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+pub use repair::{CallIds, SystemMessages};
 #[cfg(any(feature = "openai-compatible", feature = "genai"))]
 pub(crate) use sampling::sampling_params;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]

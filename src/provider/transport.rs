@@ -125,12 +125,6 @@ impl HttpResponse {
         self.headers = headers;
         self
     }
-
-    /// Whether the status says that the request was fulfilled.
-    #[must_use]
-    pub fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
 }
 
 impl fmt::Debug for HttpResponse {

@@ -47,7 +47,7 @@ impl ProxyStream {
         self
     }
 
-    /// Reads events of at most `limit` bytes; a longer one fails the answer.
+    /// Reads events of at most `limit` bytes, 8 MiB otherwise; a longer one fails the answer.
     #[must_use]
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;

@@ -14,9 +14,8 @@ use turnstate::provider::genai_crate::adapter::AdapterKind;
 use turnstate::provider::genai_crate::chat::ChatOptions;
 use turnstate::provider::genai_crate::resolver::AuthData;
 use turnstate::provider::genai_crate::{Client, ModelIden};
-use turnstate::provider::repair::SystemMessages;
 use turnstate::provider::transport::HttpHeaders;
-use turnstate::provider::{Genai, Observer};
+use turnstate::provider::{Genai, Observer, SystemMessages};
 
 use crate::support::{checked, collect, message_of};
 

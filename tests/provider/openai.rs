@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 use turnstate::message::{AssistantContent, AssistantMessage, StopReason, ThinkingLevel, ToolCall, Usage};
 use turnstate::model::{ApiKey, Delta, Headers, Model, Request, RequestOptions, StreamFn};
-use turnstate::provider::repair::{CallIds, SystemMessages};
 use turnstate::provider::transport::HttpHeaders;
-use turnstate::provider::{Observer, OpenAiCompatible};
+use turnstate::provider::{CallIds, Observer, OpenAiCompatible, SystemMessages};
 use turnstate::transcript::Messages;
 
 use crate::support::{Fake, collect, message_of, model};
@@ -279,6 +278,25 @@ fn forms_of_text_that_servers_use_are_read() {
     );
     let lone = r#"data: {"choices":[{"delta":{"content":"a\ud800b"},"finish_reason":"stop"}]}"#;
     assert_eq!(answer(lone).texts().collect::<String>(), "a\u{FFFD}b");
+}
+
+#[test]
+fn thinking_between_the_parts_of_a_text_goes_back_so() {
+    let part = |text: &str| json!({"type": "text", "text": text});
+    let thinking = |text: &str| json!([{"type": "thinking", "thinking": [part(text)]}]);
+    let plain = json!([{"type": "thinking", "thinking": "more"}, part("a")]);
+    let body = completion(
+        &[json!({"content": thinking("hm")}), json!({"content": plain}), json!({"content": "b"})],
+        "stop",
+    );
+    let mut message = serde_json::to_value(answer(body)).unwrap();
+    for (name, value) in [("model", "m1"), ("provider", "p-m1"), ("api", "a")] {
+        message[name] = value.into();
+    }
+    let parts = json!([{"type": "thinking", "thinking": [part("hmmore")]}, part("ab")]);
+    assert_eq!(sent_messages(json!([message]), |server| server)[0]["content"], parts);
+    let without = sent_messages(json!([message]), |server| server.with_thinking_returned(false));
+    assert_eq!(without[0]["content"], "ab");
 }
 
 #[test]

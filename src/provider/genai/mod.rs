@@ -249,9 +249,10 @@ impl Genai {
         self.set(|settings| settings.return_thinking = return_thinking)
     }
 
-    /// Sets the effort for each thinking level; `None` says nothing. Otherwise it is the level's own name. A budget of
-    /// the request ([`thinking_budgets`](crate::model::RequestOptions::thinking_budgets)) goes over it where the
-    /// provider counts tokens of thinking.
+    /// Sets the effort for each thinking level; `None` says nothing. Otherwise it is the level's own, and nothing for
+    /// [`ThinkingLevel::Off`]; OpenAI's protocols get [`ReasoningEffort::XHigh`] where it is [`ReasoningEffort::Max`]. A
+    /// budget of the request ([`thinking_budgets`](crate::model::RequestOptions::thinking_budgets)) goes over it where
+    /// the provider counts tokens of thinking.
     #[must_use]
     pub fn with_effort(self, effort: fn(ThinkingLevel) -> Option<ReasoningEffort>) -> Self {
         self.set(|settings| settings.effort = effort)
@@ -320,7 +321,8 @@ impl Genai {
         let settings = &*self.settings;
         let has_query = settings.base_url.as_ref().is_some_and(|url| url.contains('?'));
         if has_query && !protocol.keeps_query(target.model.adapter_kind) {
-            let why = "genai has no place for the query of a base URL in this provider's protocol: leave it off";
+            let why =
+                "genai has no place for the query of a base URL in this provider's protocol: leave it off";
             return Err(Failure::new(why));
         }
         let observer = self.observer.clone().map(|observer| (observer, request.model.clone()));

@@ -20,7 +20,8 @@
 //! * Tokens that the provider read from its cache are counted apart from the others.
 //!   [`Usage::cost`](crate::message::Usage) stays 0: prices are the host's.
 //!
-//! OpenRouter's reasoning details, which may be signed or encrypted, go back as they came.
+//! Thinking goes back as it came, with the answer that it belongs to: in its field, in Mistral's parts of the text, or as
+//! OpenRouter's reasoning details, which may be signed or encrypted. Thinking alone, without text or a call, does not.
 //!
 //! What is lost: further choices of one answer, log probabilities and audio.
 
@@ -177,20 +178,20 @@ impl OpenAiCompatible {
     }
 
     /// Sets what `reasoning_effort` says for each thinking level; `None` says nothing. Otherwise it is the level's own
-    /// name, and `xhigh` for [`ThinkingLevel::Max`].
+    /// name, `xhigh` for [`ThinkingLevel::Max`], and nothing for [`ThinkingLevel::Off`].
     #[must_use]
     pub fn with_effort(self, effort: fn(ThinkingLevel) -> Option<&'static str>) -> Self {
         self.set(|settings| settings.effort = effort)
     }
 
-    /// Says whether the model gets its own earlier thinking back, in the field it came in. It does, otherwise; servers
-    /// that refuse it are few.
+    /// Says whether the model gets its own earlier thinking back, the way it came. It does, otherwise; servers that refuse
+    /// it are few.
     #[must_use]
     pub fn with_thinking_returned(self, return_thinking: bool) -> Self {
         self.set(|settings| settings.return_thinking = return_thinking)
     }
 
-    /// Reads events of at most `limit` bytes; a longer one fails the answer.
+    /// Reads events of at most `limit` bytes, 8 MiB otherwise; a longer one fails the answer.
     #[must_use]
     pub fn with_limit(self, limit: usize) -> Self {
         self.set(|settings| settings.limit = limit)
