@@ -219,7 +219,9 @@ impl Painter {
                     self.streaming = Streaming::Ended;
                 }
             }
-            Delta::ToolCallStart { call, .. } => self.wait_for(format!("writing a call of {}", call.name)),
+            Delta::ToolCallStart { call, .. } => {
+                self.wait_for(format!("writing a call of {}", clean(&call.name)))
+            }
             _ => {}
         }
     }
