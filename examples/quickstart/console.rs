@@ -22,6 +22,10 @@ const SILENCE: Duration = Duration::from_millis(100);
 /// How many lines of an argument a question shows. A command is shown whole: it could hide something in its last line.
 const SHOWN_LINES: usize = 12;
 
+const HELP: &str = "(While it works: a line steers it, `+ a line` waits until it is done, Ctrl-C stops it and twice leaves.)";
+const STEERS: &str = "(put in before the next request)";
+const FOLLOWS_UP: &str = "(waits until it is done)";
+
 /// The terminal, for the one task that shows and routes everything.
 pub(crate) struct Console {
     painter: Painter,
@@ -123,9 +127,7 @@ impl Console {
     pub(crate) fn greet(&mut self, introduction: &str) {
         self.painter.note(&format!("({})", clean(introduction)));
         if self.interactive {
-            self.painter.note(
-                "(While it works: a line steers it, `+ a line` waits until it is done, Ctrl-C stops it and twice leaves.)",
-            );
+            self.painter.note(HELP);
         }
         self.write();
     }
@@ -209,11 +211,11 @@ impl Console {
                 (_, "") => {}
                 (true, text) => {
                     handle.follow_up(text);
-                    self.painter.note("(waits until it is done)");
+                    self.painter.note(FOLLOWS_UP);
                 }
                 (false, text) => {
                     handle.steer(text);
-                    self.painter.note("(put in before the next request)");
+                    self.painter.note(STEERS);
                 }
             },
         }
@@ -341,6 +343,27 @@ mod tests {
         let empty = question(&call("write_file", json!({"path": "a.txt", "content": ""})));
         assert!(empty.contains("  content: \n") && empty.contains("  path:    a.txt\n"), "{empty}");
         assert!(asked.contains("           12\n           … and 8 more\n"), "{asked}");
+    }
+
+    #[test]
+    fn the_readmes_session_is_one_of_this_program() {
+        let readme = include_str!("../../README.md");
+        let introduction = crate::choice::Choice::Demonstration.introduction();
+        let command = json!({ "command": "sleep 3; head -n 1 CHANGELOG.md" });
+        let file = json!({ "content": "Please write that down.\n", "path": "note.txt" });
+        let refusal = decision("no");
+        let Decision::Refuse { reason } = &refusal else { panic!("{refusal:?}") };
+        for said in [
+            &*format!("({introduction})\n{HELP}\n"),
+            &*format!("\n{STEERS}\n+ Please write that down.\n{FOLLOWS_UP}\n"),
+            &*format!("\n{}y\n", question(&call("run_command", command))),
+            &*format!(" → {reason}\n"),
+        ] {
+            assert!(readme.contains(said), "{said}");
+        }
+        let asked = question(&call("write_file", file));
+        let lines: Vec<_> = asked.lines().collect();
+        assert!(lines.iter().all(|line| readme.contains(line)), "{asked}");
     }
 
     #[test]
