@@ -11,7 +11,7 @@
 //!   [`Delta::Error`](crate::model::Delta::Error), whatever the server or the connection does; what had streamed
 //!   before stays.
 //! * An error text holds the server's own words and the cause of a broken connection, and never a key or token, even
-//!   where the server repeats it.
+//!   where the server repeats it. (Texts of fewer than eight characters count as placeholders, and stay.)
 //! * Dropping the stream, or an abort, closes the connection.
 //!
 //! Nothing here retries: an answer that failed is the host's to ask for again. The guide
@@ -25,10 +25,10 @@ mod exchange;
 pub mod genai;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod halves;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod headers;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod http_error;
-#[cfg(any(feature = "openai-compatible", feature = "genai"))]
-mod identity;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod json;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
@@ -65,7 +65,7 @@ pub(crate) use exchange::{Decoder, Exchange};
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use halves::Halves;
 #[cfg(any(feature = "openai-compatible", feature = "genai"))]
-pub(crate) use identity::identify;
+pub(crate) use headers::add_headers;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use json::read_json;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]

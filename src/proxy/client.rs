@@ -3,10 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use futures_util::stream::{self, StreamExt};
-
 use super::{BearerToken, CONTENT_TYPE, PATH, ProxyDecoder, request_body};
-use crate::model::{BoxDeltaStream, Delta, Request, StreamFn};
+use crate::model::{BoxDeltaStream, Request, StreamFn};
 use crate::provider::sse::DEFAULT_LIMIT;
 use crate::provider::transport::{HttpRequest, Transport};
 use crate::provider::url::{below, without_secrets};
@@ -65,22 +63,10 @@ impl ProxyStream {
 
 impl StreamFn for ProxyStream {
     fn stream(&self, request: Request) -> BoxDeltaStream {
-        let http = match self.http_request(&request) {
-            Ok(http) => http,
-            Err(error) => {
-                let error = Delta::error(format!("the request cannot be written as JSON: {error}"));
-                return stream::iter([error]).boxed();
-            }
-        };
-        let mut secrets = Secrets::default();
+        let http = self.http_request(&request);
+        let mut secrets = Secrets::of(&request);
         secrets.add(&self.token.header());
         secrets.add_url(&self.url);
-        for value in request.options.headers.iter().flat_map(|headers| headers.0.values()) {
-            secrets.add(value);
-        }
-        if let Some(key) = &request.api_key {
-            secrets.add(key.reveal());
-        }
         let exchange = Exchange {
             who: "the proxy",
             transport: self.transport.clone(),

@@ -344,20 +344,12 @@ impl Genai {
     }
 
     fn secrets(&self, request: &Request) -> Secrets {
-        let mut secrets = Secrets::default();
+        let mut secrets = Secrets::of(request);
         self.settings.base_url.iter().for_each(|url| secrets.add_url(url));
-        for key in request.api_key.iter().chain(&self.settings.key) {
-            secrets.add(key.reveal());
-        }
-        let of_request = request.options.headers.iter().flat_map(|headers| headers.0.values());
+        self.settings.key.iter().for_each(|key| secrets.add(key.reveal()));
+        self.settings.headers.iter().for_each(|(_, value)| secrets.add(value));
         let of_options = self.settings.chat_options.extra_headers.iter().flat_map(|headers| headers.iter());
-        let of_settings = self.settings.headers.iter().map(|(_, value)| value);
-        for value in of_settings.chain(of_request.map(String::as_str)) {
-            secrets.add(value);
-        }
-        for (_, value) in of_options {
-            secrets.add(value);
-        }
+        of_options.for_each(|(_, value)| secrets.add(value));
         secrets
     }
 }

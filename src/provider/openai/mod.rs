@@ -33,7 +33,6 @@ mod request;
 use std::fmt;
 use std::sync::Arc;
 
-use futures_util::stream::{self, StreamExt};
 use serde_json::{Map, Value};
 
 use self::answer::AnswerDecoder;
@@ -41,9 +40,9 @@ use super::repair::{CallIds, Rules, SystemMessages};
 use super::sse::DEFAULT_LIMIT;
 use super::transport::{HttpHeaders, HttpRequest, Transport};
 use super::url::{below, without_secrets};
-use super::{Exchange, Observer, Secrets, identify};
+use super::{Exchange, Observer, Secrets, add_headers};
 use crate::message::ThinkingLevel;
-use crate::model::{ApiKey, BoxDeltaStream, Delta, Request, StreamFn};
+use crate::model::{ApiKey, BoxDeltaStream, Request, StreamFn};
 use crate::tool::schema::Ordered;
 
 /// The models of one server that speaks chat completions. Cheap to clone.
@@ -204,44 +203,32 @@ impl OpenAiCompatible {
         self
     }
 
-    fn http_request(
-        &self,
-        request: &Request,
-        secrets: &mut Secrets,
-    ) -> Result<HttpRequest, serde_json::Error> {
+    fn http_request(&self, request: &Request) -> Result<HttpRequest, serde_json::Error> {
         // A model writes arguments in the order in which it reads the properties.
         let body = serde_json::to_vec(&Ordered(&request::body(request, &self.settings).into()))?;
         let mut http = HttpRequest::post(&self.url, body);
-        secrets.add_url(&self.url);
         http.headers.set("Content-Type", "application/json");
         http.headers.set("Accept", "text/event-stream");
-        if let Some(identity) = &request.options.identity {
-            identify(identity, &mut http.headers);
-        }
         if let Some(key) = request.api_key.as_ref().or(self.settings.key.as_ref()) {
-            secrets.add(key.reveal());
             http.headers.set("Authorization", format!("Bearer {}", key.reveal()));
         }
-        let of_request = request.options.headers.iter().flat_map(|headers| &headers.0);
-        let of_request = of_request.map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in self.settings.headers.iter().chain(of_request) {
-            secrets.add(value);
-            http.headers.set(name, value);
-        }
+        add_headers(&request.options, &self.settings.headers, &mut http.headers);
         Ok(http)
+    }
+
+    fn secrets(&self, request: &Request) -> Secrets {
+        let mut secrets = Secrets::of(request);
+        secrets.add_url(&self.url);
+        self.settings.key.iter().for_each(|key| secrets.add(key.reveal()));
+        self.settings.headers.iter().for_each(|(_, value)| secrets.add(value));
+        secrets
     }
 }
 
 impl StreamFn for OpenAiCompatible {
     fn stream(&self, request: Request) -> BoxDeltaStream {
-        let mut secrets = Secrets::default();
-        let http = match self.http_request(&request, &mut secrets) {
-            Ok(http) => http,
-            Err(error) => {
-                let error = Delta::error(format!("the request cannot be written as JSON: {error}"));
-                return stream::iter([error]).boxed();
-            }
-        };
+        let http = self.http_request(&request);
+        let secrets = self.secrets(&request);
         let effort = request.thinking_level.and_then(self.settings.effort);
         let exchange = Exchange {
             who: "the provider",
