@@ -68,7 +68,15 @@ fn a_page_is_sent_with_what_keeps_it_to_itself() {
     ] {
         assert!(policy.split("; ").any(|known| known == rule), "{policy}");
     }
-    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    let foreign = [("origin", "http://evil.example")];
+    let refused = server.request("POST", "/api/conversations", &foreign, "{}");
+    for answer in
+        [page, server.get("/api/about"), server.get("/api/nowhere"), server.get("/nowhere"), refused]
+    {
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{}", answer.head);
+        assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"), "{}", answer.head);
+    }
+    let page = server.get("/");
     assert!(!page.body.contains("<script>") && !page.body.contains(" style="));
     for file in ["app.js", "style.css", "icon.svg"] {
         assert_eq!(server.get(&format!("/{file}")).status, 200, "{file}");
