@@ -210,6 +210,8 @@ fn a_note_is_read_with_the_next_turn_and_brings_about_none() {
         ["notification", "user", "assistant", "toolResult", "notification", "note", "assistant"]
     );
     assert_eq!(snapshot["waiting"], json!([]));
+    let answer = &snapshot["messages"][6]["message"]["content"][0]["text"];
+    assert!(answer.as_str().unwrap().starts_with("I left your notes as they are."), "{answer}");
 }
 
 #[test]
