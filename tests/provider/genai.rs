@@ -420,6 +420,7 @@ fn an_address_that_nothing_can_be_sent_to_is_refused_without_its_password() {
             ("https://me:pw@:1/v1", AdapterKind::OpenAI, "https://:1/v1/"),
             ("me:pw/nowhere?key=k", AdapterKind::OpenAI, "me:pw/nowhere/"),
             ("http://127.0.0.1:1/?a=b", AdapterKind::Anthropic, "query of a base URL"),
+            ("http://127.0.0.1:1/", AdapterKind::Baidu, "takes no base URL"),
         ] {
             let model = Genai::new().with_base_url(url).with_adapter(kind);
             let deltas = checked(model.stream(simple_request()).collect().await);

@@ -195,7 +195,8 @@ impl Genai {
 
     /// Sends requests to a server of the host's choice, as `https://gateway.example/v1`. What genai puts behind it
     /// depends on the protocol: `chat/completions`, `responses`, `messages`, `models/…`, `api/chat`. A query goes with every
-    /// request where OpenAI's protocols are spoken; with others the answer is an error, since genai has no place for it.
+    /// request where OpenAI's protocols are spoken; with others the answer is an error, since genai has no place for it. So
+    /// it is with any base URL for Baidu, which genai would pass over.
     #[must_use]
     pub fn with_base_url(self, base_url: impl AsRef<str>) -> Self {
         // genai joins paths to it: without the slash the last segment would be lost.
@@ -289,6 +290,17 @@ impl Genai {
         Ok(target)
     }
 
+    /// Why nothing is sent to the base URL: genai would garble it, or pass over it, and the conversation is for nobody else.
+    fn refused_base_url(&self, protocol: Protocol, kind: AdapterKind) -> Option<&'static str> {
+        let url = self.settings.base_url.as_ref()?;
+        if kind == AdapterKind::Baidu {
+            return Some("genai's adapter for Baidu takes no base URL: it goes to Baidu's own server");
+        }
+        (url.contains('?') && !protocol.keeps_query(kind)).then_some(
+            "genai has no place for the query of a base URL in this provider's protocol: leave it off",
+        )
+    }
+
     fn shape(&self, protocol: Protocol, kind: AdapterKind) -> Shape {
         let mut rules = protocol.rules(kind);
         rules.images = self.settings.images;
@@ -319,10 +331,7 @@ impl Genai {
         add_secrets(&target.auth, &mut secrets);
         let protocol = Protocol::of(&target.model);
         let settings = &*self.settings;
-        let has_query = settings.base_url.as_ref().is_some_and(|url| url.contains('?'));
-        if has_query && !protocol.keeps_query(target.model.adapter_kind) {
-            let why =
-                "genai has no place for the query of a base URL in this provider's protocol: leave it off";
+        if let Some(why) = self.refused_base_url(protocol, target.model.adapter_kind) {
             return Err(Failure::new(why));
         }
         let observer = self.observer.clone().map(|observer| (observer, request.model.clone()));

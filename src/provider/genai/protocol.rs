@@ -75,7 +75,7 @@ impl Protocol {
 
     /// Whether genai puts a path in front of the query of a base URL. The others join path and URL as they are.
     pub(super) fn keeps_query(self, kind: AdapterKind) -> bool {
-        let joins = matches!(kind, AdapterKind::Zai | AdapterKind::Baidu | AdapterKind::OpenCodeGo);
+        let joins = matches!(kind, AdapterKind::Zai | AdapterKind::OpenCodeGo);
         matches!(self, Self::OpenAi | Self::Responses | Self::Interactions) && !joins
     }
 
