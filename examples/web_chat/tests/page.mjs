@@ -174,6 +174,27 @@ const until = async (what, isSo) => {
   }
 };
 
+// A step that the server could not write leads to a new listener, and so to a snapshot.
+const sources = [];
+globalThis.EventSource = class {
+  constructor() {
+    this.listeners = {};
+    sources.push(this);
+  }
+  addEventListener(kind, listener) {
+    this.listeners[kind] = listener;
+  }
+  close() {
+    this.closed = true;
+  }
+};
+const listening = (await load("api.js")).listen("x", () => {}, () => {});
+sources[0].listeners.unreadable({});
+assert.ok(sources[0].closed);
+await until("another listener is there", () => sources.length === 2);
+listening.close();
+assert.ok(sources[1].closed);
+
 const { id } = await post("/api/conversations");
 const path = `/api/conversations/${id}`;
 const readers = [read(path)];
