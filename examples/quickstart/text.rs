@@ -22,6 +22,15 @@ pub(crate) fn exact(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut shown, character| {
         match character {
             '\n' | '\t' | ' '..='~' => shown.push(character),
+            // Letters that are blank, and marks that choose the form of the one before: printable, and never seen.
+            '\u{115f}'
+            | '\u{1160}'
+            | '\u{3164}'
+            | '\u{ffa0}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{e0100}'..='\u{e01ef}' => {
+                shown.extend(character.escape_unicode());
+            }
             // Behind a letter, since accents and the like are written out where they stand alone.
             _ => shown.extend(format!("a{character}").escape_debug().skip(1)),
         }
@@ -74,6 +83,7 @@ mod tests {
     #[test]
     fn what_would_not_be_seen_is_written_out() {
         assert_eq!(exact("rm 'a\\b'\n\té 東 \u{915}\u{93f}"), "rm 'a\\b'\n\té 東 \u{915}\u{93f}");
+        assert_eq!(exact("a\u{3164}\u{fe0f}"), r"a\u{3164}\u{fe0f}");
         assert_eq!(exact("a\u{202e}b\u{200b}\r\x1b"), r"a\u{202e}b\u{200b}\r\u{1b}");
     }
 
