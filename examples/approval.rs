@@ -50,7 +50,11 @@ fn main() {
 
 /// Blocks the thread until the person has answered, which is fine where nothing else runs on it.
 fn ask_the_person(request: ApprovalRequest<'_>) -> Decision {
-    print!("Delete {}? [y]es, [a]lways, [n]o: ", request.call.arguments["path"]);
+    // With quotes, and with what would hide in a name or turn it around written out.
+    print!(
+        "Delete {:?}? [y]es, [a]lways, [n]o: ",
+        request.call.arguments["path"].as_str().unwrap_or_default()
+    );
     let mut line = String::new();
     let answered = stdout().flush().and_then(|()| stdin().lock().read_line(&mut line));
     match (answered, line.trim()) {

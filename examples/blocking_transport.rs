@@ -99,7 +99,8 @@ fn connect(
 ) -> Result<(BufReader<TcpStream>, u16, HttpHeaders), TransportError> {
     let rest = request.url.strip_prefix("http://").ok_or("only http:// URLs are served here")?;
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let mut socket = TcpStream::connect(authority)?;
+    let port = if authority.contains(':') { "" } else { ":80" };
+    let mut socket = TcpStream::connect(format!("{authority}{port}"))?;
     match &mut *connection.lock().unwrap_or_else(PoisonError::into_inner) {
         Line::HungUp => return Err("nobody waits for the response any more".into()),
         line => *line = Line::Open(socket.try_clone()?),

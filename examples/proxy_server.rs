@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{self, State};
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
 use futures::StreamExt;
 use turnstate::message::{Message, StopReason};
-use turnstate::model::{Delta, StreamFn, stream_fn};
+use turnstate::model::{Delta, Request, StreamFn, stream_fn};
 use turnstate::proxy::{self, BearerToken};
 
 /// What all requests share.
@@ -33,7 +33,7 @@ pub(crate) fn service<S: StreamFn>(proxy: Proxy<S>) -> Router {
     Router::new().route(proxy::PATH, post(answer)).with_state(Arc::new(proxy))
 }
 
-async fn answer<S: StreamFn>(State(proxy): State<Arc<Proxy<S>>>, request: Request) -> Response {
+async fn answer<S: StreamFn>(State(proxy): State<Arc<Proxy<S>>>, request: extract::Request) -> Response {
     // First of all: nothing is read for, and no model is asked by, someone without the token.
     let authorization = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     if !proxy.token.accepts(authorization) {
@@ -45,12 +45,20 @@ async fn answer<S: StreamFn>(State(proxy): State<Arc<Proxy<S>>>, request: Reques
             refuse(status, error.body())
         }
         Ok(request) => {
-            // Here a host may check the model's name, set options, or count the client's requests.
+            let request = allowed(request);
             // When the client goes away the body is dropped, and the model's stream with it.
             let body = proxy::respond(&proxy.model, request).map(Ok::<_, Infallible>);
             respond(StatusCode::OK, proxy::CONTENT_TYPE, Body::from_stream(body))
         }
     }
+}
+
+/// What of a request is passed on. A host may also choose the model here, or count what a client asks for.
+fn allowed(mut request: Request) -> Request {
+    let options = Arc::make_mut(&mut request.options);
+    // Headers of the provider's, and fields of its body, are not for clients to say.
+    (options.headers, options.sampling_params) = (None, None);
+    request
 }
 
 fn refuse(status: StatusCode, json: String) -> Response {

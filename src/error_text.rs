@@ -34,14 +34,21 @@ const QUOTED: usize = 1000;
 /// A text that may quote what a model sent, without end: cut on a character border, and saying so. What goes back to
 /// the model is paid for with every later request.
 pub(crate) fn without_endless_quotes(text: String) -> String {
-    if text.len() <= QUOTED {
-        return text;
+    if text.len() <= QUOTED { text } else { excerpt(&text, QUOTED) }
+}
+
+/// At most the first `limit` bytes of a text that is shown to somebody, and how long it is if that is not all.
+pub(crate) fn excerpt(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
     }
-    let mut end = QUOTED;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}… (cut, {} bytes in all)", text.get(..end).unwrap_or_default(), text.len())
+    format!("{}… (cut, {} bytes in all)", start_of(text, limit), text.len())
+}
+
+/// The longest start of `text` that has at most `limit` bytes and ends on a character border.
+pub(crate) fn start_of(text: &str, limit: usize) -> &str {
+    let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text.get(..end).unwrap_or_default()
 }
 
 /// The text of a panic, as far as it has one. The payload is foreign code's, and so is its drop.
@@ -60,5 +67,17 @@ pub(crate) fn drop_foreign<T>(foreign: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(foreign))) {
         // A panic while dropping: this payload may panic in its turn, and so may the one after it.
         std::mem::forget(panic);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_cut_on_a_character_border_and_says_so() {
+        assert_eq!(excerpt("東京", 6), "東京");
+        assert_eq!(excerpt("東京", 5), "東… (cut, 6 bytes in all)");
+        assert_eq!(excerpt("東京", 2), "… (cut, 6 bytes in all)");
     }
 }

@@ -15,12 +15,16 @@ use turnstate::message::ToolCall;
 use turnstate::{AgentEvent, Handle, Outcome};
 
 use crate::painter::{Abilities, Painter};
-use crate::text::clean;
+use crate::text::{clean, exact};
 
 /// How long nothing happens before the spinner moves.
 const SILENCE: Duration = Duration::from_millis(100);
 /// How many lines of an argument a question shows. A command is shown whole: it could hide something in its last line.
 const SHOWN_LINES: usize = 12;
+
+const HELP: &str = "(While it works: a line steers it, `+ a line` waits until it is done, Ctrl-C stops it and twice leaves.)";
+const STEERS: &str = "(put in before the next request)";
+const FOLLOWS_UP: &str = "(waits until it is done)";
 
 /// The terminal, for the one task that shows and routes everything.
 pub(crate) struct Console {
@@ -120,12 +124,10 @@ impl Console {
         }
     }
 
-    pub(crate) fn greet(&mut self, notice: &str) {
-        self.painter.note(notice);
+    pub(crate) fn greet(&mut self, introduction: &str) {
+        self.painter.note(&format!("({})", clean(introduction)));
         if self.interactive {
-            self.painter.note(
-                "(While it works: a line steers it, `+ a line` waits until it is done, Ctrl-C stops it and twice leaves.)",
-            );
+            self.painter.note(HELP);
         }
         self.write();
     }
@@ -209,11 +211,11 @@ impl Console {
                 (_, "") => {}
                 (true, text) => {
                     handle.follow_up(text);
-                    self.painter.note("(waits until it is done)");
+                    self.painter.note(FOLLOWS_UP);
                 }
                 (false, text) => {
                     handle.steer(text);
-                    self.painter.note("(put in before the next request)");
+                    self.painter.note(STEERS);
                 }
             },
         }
@@ -293,15 +295,18 @@ fn decision(line: &str) -> Decision {
 
 /// A question with everything that the person has to know.
 fn question(call: &ToolCall) -> String {
-    let mut text = format!("? {}\n", clean(&call.name));
+    let mut text = format!("? {}\n", exact(&call.name));
     for (name, value) in &call.arguments {
-        let value = clean(value.as_str().unwrap_or(&value.to_string()));
+        let value = exact(value.as_str().unwrap_or(&value.to_string()));
         let shown = if name == "command" { usize::MAX } else { SHOWN_LINES };
-        for (number, line) in value.lines().take(shown).enumerate() {
-            let name = if number == 0 { format!("{}:", clean(name)) } else { String::new() };
+        // An empty value is a line too: nothing that is asked about is left out.
+        let lines = value.strip_suffix('\n').unwrap_or(&value).split('\n');
+        for (number, line) in lines.clone().take(shown).enumerate() {
+            let name =
+                if number == 0 { format!("{}:", exact(name).replace('\n', "\\n")) } else { String::new() };
             text.push_str(&format!("  {name:9}{line}\n"));
         }
-        let more = value.lines().count().saturating_sub(shown);
+        let more = lines.count().saturating_sub(shown);
         if more > 0 {
             text.push_str(&format!("  {:9}… and {more} more\n", ""));
         }
@@ -325,7 +330,7 @@ mod tests {
         let asked = question(&call("run_command", json!({ "command": command })));
         assert!(asked.starts_with("? run_command\n  command: true\n           :\n"), "{asked}");
         assert!(
-            asked.ends_with("           \u{fffd}\u{fffd}[1Arm -rf .\n  Yes, always, or no? [y/a/N] "),
+            asked.ends_with("           \\u{202e}\\u{1b}[1A\\rrm -rf .\n  Yes, always, or no? [y/a/N] "),
             "{asked}"
         );
     }
@@ -335,7 +340,30 @@ mod tests {
         let content = (1..=20).map(|number| format!("{number}\n")).collect::<String>();
         let asked = question(&call("write_file", json!({"path": "a.txt", "content": content})));
         assert!(asked.contains("  path:    a.txt\n"), "{asked}");
+        let empty = question(&call("write_file", json!({"path": "a.txt", "content": ""})));
+        assert!(empty.contains("  content: \n") && empty.contains("  path:    a.txt\n"), "{empty}");
         assert!(asked.contains("           12\n           … and 8 more\n"), "{asked}");
+    }
+
+    #[test]
+    fn the_readmes_session_is_one_of_this_program() {
+        let readme = include_str!("../../README.md");
+        let introduction = crate::choice::Choice::Demonstration.introduction();
+        let command = json!({ "command": "sleep 3; head -n 1 CHANGELOG.md" });
+        let file = json!({ "content": "Please write that down.\n", "path": "note.txt" });
+        let refusal = decision("no");
+        let Decision::Refuse { reason } = &refusal else { panic!("{refusal:?}") };
+        for said in [
+            &*format!("({introduction})\n{HELP}\n"),
+            &*format!("\n{STEERS}\n+ Please write that down.\n{FOLLOWS_UP}\n"),
+            &*format!("\n{}y\n", question(&call("run_command", command))),
+            &*format!(" → {reason}\n"),
+        ] {
+            assert!(readme.contains(said), "{said}");
+        }
+        let asked = question(&call("write_file", file));
+        let lines: Vec<_> = asked.lines().collect();
+        assert!(lines.iter().all(|line| readme.contains(line)), "{asked}");
     }
 
     #[test]

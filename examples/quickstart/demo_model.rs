@@ -9,10 +9,6 @@ use turnstate::model::{Delta, Model, Request, StreamFn};
 
 use crate::text::count;
 
-/// Shown before the first answer: nobody is to take this for a real model.
-pub(crate) const NOTICE: &str =
-    "(The embedded demonstration model answers: it is scripted, but its tool calls are real.)";
-
 pub(crate) fn model() -> Model {
     Model::new("demonstration", "scripted")
 }

@@ -8,8 +8,9 @@
 //! `+` waits until it is done, and Ctrl-C stops it; a second one leaves.
 //!
 //! The model is an embedded demonstration (`demo_model.rs`) unless environment variables name a real one; see
-//! `models.rs`. The library is at work in this file and in `tools.rs`; the rest is a terminal.
+//! `choice.rs`. The library is at work in this file and in `tools.rs`; the rest is a terminal.
 
+mod choice;
 mod console;
 mod demo_model;
 mod models;
@@ -42,9 +43,9 @@ fn main() -> ExitCode {
 /// Builds the run and lets the person talk to it; an error is a sentence that says what to do.
 fn start() -> Result<ExitCode, String> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let model = models::choose(|name| std::env::var(name).ok())
-        .and_then(|choice| choice.open(&words))
-        .map_err(|advice| advice.to_string())?;
+    let chosen = choice::choose(|name| std::env::var(name).ok()).map_err(|advice| advice.to_string())?;
+    let introduction = chosen.introduction();
+    let model = chosen.open(&words)?;
     let folder = Folder::current().map_err(|error| format!("The current folder cannot be read: {error}"))?;
     let (mut console, asker) = Console::open();
     let run = Run::builder(model.stream)
@@ -57,7 +58,7 @@ fn start() -> Result<ExitCode, String> {
         )
         .build();
     console.watch_interrupts(&run.handle());
-    console.greet(&model.notice);
+    console.greet(&introduction);
     // Any executor will do. Only some models' HTTP clients want a runtime of their own around them.
     let _inside = model.runtime.as_ref().map(|runtime| runtime.enter());
     Ok(smol::block_on(converse(run, &mut console, words.join(" "))))

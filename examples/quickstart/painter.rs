@@ -9,6 +9,9 @@ use turnstate::{AgentEvent, Ending, Outcome};
 
 use crate::text::{arguments, clean, count, duration, one_line};
 
+/// How much of a tool's name is shown, in characters: a model can ask for any.
+const LONGEST_NAME: usize = 60;
+
 const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
 const ERASE_TO_END: &str = "\x1b[K";
@@ -84,7 +87,7 @@ impl Painter {
             AgentEvent::ToolExecutionStart { call } => self.wait_for(call_text(call)),
             AgentEvent::ToolExecutionUpdate { call, partial } => {
                 let so_far: String = partial.texts().collect();
-                self.wait_for(format!("{}: {}", clean(&call.name), one_line(&so_far, 60)));
+                self.wait_for(format!("{}: {}", one_line(&call.name, LONGEST_NAME), one_line(&so_far, 60)));
             }
             AgentEvent::ToolExecutionEnd { call, result } => {
                 self.counts.calls += 1;
@@ -219,7 +222,9 @@ impl Painter {
                     self.streaming = Streaming::Ended;
                 }
             }
-            Delta::ToolCallStart { call, .. } => self.wait_for(format!("writing a call of {}", call.name)),
+            Delta::ToolCallStart { call, .. } => {
+                self.wait_for(format!("writing a call of {}", one_line(&call.name, LONGEST_NAME)));
+            }
             _ => {}
         }
     }
@@ -267,7 +272,7 @@ impl Painter {
 
 /// A call in one line: `read_file path=Cargo.toml`.
 fn call_text(call: &ToolCall) -> String {
-    format!("{} {}", clean(&call.name), arguments(&call.arguments)).trim_end().to_owned()
+    format!("{} {}", one_line(&call.name, LONGEST_NAME), arguments(&call.arguments)).trim_end().to_owned()
 }
 
 /// A call that is over, in one line: `✓ read_file path=Cargo.toml → 137 lines (2 ms)`.

@@ -147,6 +147,10 @@ fn the_spinner_stands_behind_the_cursor_and_is_gone_before_anything_is_written()
     assert_eq!(painter.take(), "\x1b[K\x1b7\x1b[?7l ⠹\x1b[?7h\x1b8");
     painter.note("(so)");
     assert_eq!(painter.take(), "\x1b[K\n(so)\n");
+    let odd = Delta::tool_call_start(1, "call", "re\x1b[2Jad\nit");
+    painter.show(&AgentEvent::MessageUpdate { delta: odd });
+    painter.spin();
+    assert_eq!(painter.take(), "\x1b[K\x1b7\x1b[?7l⠸ writing a call of re\u{fffd}[2Jad…\x1b[?7h\x1b8");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use smol::io::AsyncReadExt;
 use smol::process::Child;
 use turnstate::tool::{ToolError, ToolOutput};
 
-use crate::models;
+use crate::choice;
 
 /// How long a command may run.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -70,7 +70,7 @@ impl Group {
 
 fn shell_in(folder: &Path, command: &str) -> Command {
     let mut shell = shell(command);
-    shell.current_dir(folder).env_remove(models::KEY).env_remove(models::BASE_URL);
+    shell.current_dir(folder).env_remove(choice::KEY).env_remove(choice::BASE_URL);
     // Those that genai reads, too: no command that the model runs is to see a key.
     let names = std::env::vars_os().map(|(name, _)| name);
     names.filter(|name| name.to_string_lossy().ends_with("_API_KEY")).for_each(|name| {
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn the_key_is_kept_from_the_command() {
         let shell = shell_in(Path::new("."), "env");
-        assert!(shell.get_envs().any(|variable| variable == (models::KEY.as_ref(), None)));
+        assert!(shell.get_envs().any(|variable| variable == (choice::KEY.as_ref(), None)));
     }
 
     /// Whether a process with this command line runs, and goes on to for seconds.

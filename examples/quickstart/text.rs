@@ -9,11 +9,33 @@ use serde_json::{Map, Value};
 pub(crate) fn clean(text: &str) -> String {
     let shown = text.chars().filter(|character| *character != '\r').map(|character| match character {
         '\n' | '\t' => character,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
         _ if character.is_control() => '\u{fffd}',
         _ => character,
     });
     shown.collect()
+}
+
+/// The text with all that would not be seen, or would turn it around, written out: what a person allows is what they see.
+/// Line ends and tabs stay.
+pub(crate) fn exact(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, character| {
+        match character {
+            '\n' | '\t' | ' '..='~' => shown.push(character),
+            // Letters that are blank, and marks that choose the form of the one before: printable, and never seen.
+            '\u{115f}'
+            | '\u{1160}'
+            | '\u{3164}'
+            | '\u{ffa0}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{e0100}'..='\u{e01ef}' => {
+                shown.extend(character.escape_unicode());
+            }
+            // Behind a letter, since accents and the like are written out where they stand alone.
+            _ => shown.extend(format!("a{character}").escape_debug().skip(1)),
+        }
+        shown
+    })
 }
 
 /// The first line that is not empty, cleaned, cut at `longest` characters.
@@ -56,6 +78,13 @@ mod tests {
     #[test]
     fn nothing_that_is_shown_acts_on_the_terminal() {
         assert_eq!(clean("a\x1b[2Jb\rc\u{9b}d\u{202e}e\n\tf"), "a\u{fffd}[2Jbc\u{fffd}d\u{fffd}e\n\tf");
+    }
+
+    #[test]
+    fn what_would_not_be_seen_is_written_out() {
+        assert_eq!(exact("rm 'a\\b'\n\té 東 \u{915}\u{93f}"), "rm 'a\\b'\n\té 東 \u{915}\u{93f}");
+        assert_eq!(exact("a\u{3164}\u{fe0f}"), r"a\u{3164}\u{fe0f}");
+        assert_eq!(exact("a\u{202e}b\u{200b}\r\x1b"), r"a\u{202e}b\u{200b}\r\u{1b}");
     }
 
     #[test]

@@ -161,6 +161,9 @@ pub struct RequestOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Further parameters of sampling, by the provider's names.
+    ///
+    /// The adapters of this crate leave out what would be another request (`model`, `messages`, `tools`, `stream` and
+    /// what other protocols call these); all else becomes a field of the body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling_params: Option<Map<String, Value>>,
     /// The most tokens the answer may have.

@@ -43,8 +43,13 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// The answer: everything that the decoder makes of the response, or the reason why there is none.
-    pub(crate) fn answer<D: Decoder>(self, request: HttpRequest, decoder: D) -> BoxDeltaStream {
+    /// The answer: everything that the decoder makes of the response, or the reason why there is none, which may be that
+    /// the request cannot be written.
+    pub(crate) fn answer<D: Decoder>(
+        self,
+        request: Result<HttpRequest, serde_json::Error>,
+        decoder: D,
+    ) -> BoxDeltaStream {
         let abort = self.abort.clone();
         let secrets = self.secrets.clone();
         let opened = async move {
@@ -58,7 +63,9 @@ impl Exchange {
     }
 
     /// Sends the request; gives the body of a response that succeeded.
-    async fn open(&self, request: HttpRequest) -> Result<HttpBody, Failure> {
+    async fn open(&self, request: Result<HttpRequest, serde_json::Error>) -> Result<HttpBody, Failure> {
+        let request = request
+            .map_err(|error| Failure::new(format!("the request cannot be written as JSON: {error}")))?;
         if let Some(observer) = &self.observer {
             observer.payload(&self.model, &request.body);
         }
@@ -68,7 +75,7 @@ impl Exchange {
         if let Some(observer) = &self.observer {
             observer.response(&self.model, response.status, &response.headers);
         }
-        if response.is_success() {
+        if (200..300).contains(&response.status) {
             return Ok(response.body);
         }
         let body = read_limited(response.body).await;

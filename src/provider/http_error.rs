@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::excerpt;
 use super::transport::HttpHeaders;
 use crate::clock::{Clock, SystemClock};
+use crate::error_text::excerpt;
 use crate::message::{Diagnostic, DiagnosticCode, DiagnosticError};
 use crate::model::Failure;
 

@@ -11,24 +11,24 @@
 //!   [`Delta::Error`](crate::model::Delta::Error), whatever the server or the connection does; what had streamed
 //!   before stays.
 //! * An error text holds the server's own words and the cause of a broken connection, and never a key or token, even
-//!   where the server repeats it.
+//!   where the server repeats it. (Texts of fewer than eight characters count as placeholders, and stay.)
 //! * Dropping the stream, or an abort, closes the connection.
 //!
 //! Nothing here retries: an answer that failed is the host's to ask for again. The guide
 //! [models](crate::guide::models) shows the adapters at work.
 
-#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
-mod excerpt;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod ending;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod exchange;
 #[cfg(feature = "genai")]
 pub mod genai;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod halves;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod headers;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod http_error;
-#[cfg(any(feature = "openai-compatible", feature = "genai"))]
-mod identity;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 mod json;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
@@ -36,15 +36,21 @@ mod observer;
 #[cfg(feature = "openai-compatible")]
 pub mod openai;
 #[cfg(any(feature = "openai-compatible", feature = "genai"))]
-pub mod repair;
+mod repair;
 #[cfg(feature = "transport-reqwest")]
 mod reqwest;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod sampling;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod secrets;
-pub mod sse;
+#[cfg(any(feature = "proxy", feature = "openai-compatible"))]
+pub(crate) mod sse;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod tool_results;
 pub mod transport;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 mod until_aborted;
+pub(crate) mod url;
 
 /// The `genai` crate, whose types the adapter [`Genai`] takes. Pinned to one version: see [`genai`](mod@self::genai).
 #[cfg(feature = "genai")]
@@ -54,20 +60,22 @@ pub use ::genai as genai_crate;
 pub use self::genai::Genai;
 #[cfg(feature = "transport-reqwest")]
 pub use self::reqwest::ReqwestTransport;
-#[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
-pub(crate) use excerpt::excerpt;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use exchange::{Decoder, Exchange};
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use halves::Halves;
 #[cfg(any(feature = "openai-compatible", feature = "genai"))]
-pub(crate) use identity::identify;
+pub(crate) use headers::add_headers;
 #[cfg(any(feature = "proxy", feature = "openai-compatible"))]
 pub(crate) use json::read_json;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 pub use observer::Observer;
 #[cfg(feature = "openai-compatible")]
 pub use openai::OpenAiCompatible;
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+pub use repair::{CallIds, SystemMessages};
+#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+pub(crate) use sampling::sampling_params;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]
 pub(crate) use secrets::Secrets;
 #[cfg(any(feature = "proxy", feature = "openai-compatible", feature = "genai"))]

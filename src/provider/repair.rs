@@ -1,7 +1,7 @@
 //! What a provider's own rules make of a request's messages.
 //!
 //! The loop's projection leaves out what no model can use. What is here depends on whom the request goes to, so each
-//! adapter does it, by [`Rules`] that a host may change.
+//! adapter does it, by `Rules` that a host may change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,16 +18,15 @@ const NO_IMAGE: &str = "(An image was left out: this model takes text only.)";
 const BLANK_LINE: &str = "\n\n";
 
 /// What a provider takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Rules {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rules {
     /// Whether the model takes images; `None`: as the model's own `input` says (a list that holds `image` or not), and
     /// yes where it says nothing.
-    pub images: Option<bool>,
+    pub(super) images: Option<bool>,
     /// Which ids of calls are taken.
-    pub call_ids: CallIds,
+    pub(super) call_ids: CallIds,
     /// Where system messages may stand.
-    pub system_messages: SystemMessages,
+    pub(super) system_messages: SystemMessages,
 }
 
 impl Default for Rules {
@@ -71,21 +70,17 @@ pub enum SystemMessages {
 /// * System messages do not stand between a call and its results; and where the provider wants them at the front, they
 ///   go there or become user messages.
 ///
-/// The same messages always give the same ones, and messages added at the end change nothing before them (but with
-/// [`SystemMessages::Folded`]), so that a provider's cache stays warm.
-#[must_use]
-pub fn repaired(messages: &[Message], model: &Model, rules: &Rules) -> Vec<Message> {
+/// The same messages always give the same ones. Where every call has its result, messages added at the end change nothing
+/// before them (but with [`SystemMessages::Folded`]), so that a provider's cache stays warm.
+pub(super) fn repaired(messages: &[Message], model: &Model, rules: &Rules) -> Vec<Message> {
     let images = rules.images.unwrap_or_else(|| takes_images(model));
     let mut ids = Ids { rule: rules.call_ids, open: Vec::new() };
     let mut sections = Sections::default();
-    let mut is_first = true;
     let mut repaired = Vec::with_capacity(messages.len());
     for message in in_order(messages) {
         let message = match message {
             Message::System(system) => {
-                let system = system_message(system, &mut sections, rules.system_messages, is_first);
-                is_first = false;
-                system
+                system_message(system, &mut sections, rules.system_messages, repaired.is_empty())
             }
             Message::User(user) if !images => Message::User(without_images(user)),
             Message::Assistant(answer) => Message::Assistant(ids.answer(without_foreign(answer, model))),
@@ -139,7 +134,7 @@ fn system_message(
     system: Arc<SystemMessage>,
     sections: &mut Sections,
     rule: SystemMessages,
-    is_first: bool,
+    is_at_front: bool,
 ) -> Message {
     let mut parts: Vec<String> = vec![system.content.joined()];
     for (name, text) in system.sections.iter() {
@@ -161,7 +156,7 @@ fn system_message(
     }
     parts.retain(|part| !part.is_empty());
     let text = parts.join(BLANK_LINE);
-    if rule == SystemMessages::LaterAsUser && !is_first && !text.is_empty() {
+    if rule == SystemMessages::LaterAsUser && !is_at_front && !text.is_empty() {
         return UserMessage::new(format!("<system>\n{text}\n</system>")).at(system.timestamp).into();
     }
     let mut plain = SystemMessage::new(text).at(system.timestamp);
@@ -388,6 +383,19 @@ mod tests {
         assert_eq!(as_user[2]["role"], "user");
         let rules = Rules { system_messages: SystemMessages::Folded, ..Rules::default() };
         assert_eq!(texts(&repaired_json(system, rules)), ["a\n\nb\n\n1\n\ntwo"]);
+    }
+
+    #[test]
+    fn only_what_stands_at_the_front_stays_a_system_message() {
+        let rules = Rules { system_messages: SystemMessages::LaterAsUser, ..Rules::default() };
+        let late = repaired_json(
+            json!([{"role": "user", "content": "hi"}, {"role": "system", "content": "s"}]),
+            rules,
+        );
+        assert_eq!(
+            (&late[1]["role"], &late[1]["content"]),
+            (&json!("user"), &json!("<system>\ns\n</system>"))
+        );
     }
 
     fn conversations() -> impl Strategy<Value = Vec<Value>> {

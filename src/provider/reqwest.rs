@@ -11,8 +11,8 @@ use super::transport::{HttpRequest, HttpResponse, Transport, TransportError};
 /// Sends requests by a [`reqwest::Client`]. It needs a running Tokio runtime.
 ///
 /// The feature `rustls` turns on TLS. A host that wants another backend depends on reqwest itself with the feature for it,
-/// and may give its own client, with its proxies, certificates and timeouts, to [`with_client`](Self::with_client). A timeout for the whole request also cuts off a
-/// long answer; reqwest's read timeout does not.
+/// and may give its own client, with its proxies, certificates and timeouts, to [`with_client`](Self::with_client). A
+/// timeout for the whole request also cuts off a long answer; reqwest's read timeout does not.
 ///
 /// # Cancel safety
 /// Dropping the future of `send`, or the body, closes the connection.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::model::{Delta, Metadata};
+use crate::model::{Delta, Metadata, Request};
 
 /// Shorter texts are no secrets but placeholders, as local servers take them; taking them out would garble words.
 const SHORTEST: usize = 8;
@@ -14,6 +14,15 @@ const SHORTEST: usize = 8;
 pub(crate) struct Secrets(Vec<String>);
 
 impl Secrets {
+    /// What a request itself brings: its key, and the values of its headers.
+    pub(crate) fn of(request: &Request) -> Self {
+        let mut secrets = Self::default();
+        request.api_key.iter().for_each(|key| secrets.add(key.reveal()));
+        let headers = request.options.headers.iter().flat_map(|headers| headers.0.values());
+        headers.for_each(|value| secrets.add(value));
+        secrets
+    }
+
     /// Adds a secret.
     pub(crate) fn add(&mut self, secret: &str) {
         // A header may hold more than the secret, as `Bearer …`; a server repeats the secret alone.

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use thiserror::Error;
 
 /// The longest line, and the longest event, that is read unless a host sets another: 8 MiB.
-pub const DEFAULT_LIMIT: usize = 8 << 20;
+pub(crate) const DEFAULT_LIMIT: usize = 8 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -24,7 +24,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 ///
 /// Work is linear in the bytes, however they are split.
 #[derive(Clone)]
-pub struct SseDecoder {
+pub(crate) struct SseDecoder {
     buffer: Vec<u8>,
     /// Where the current line begins in the buffer.
     line: usize,
@@ -43,35 +43,26 @@ pub struct SseDecoder {
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SseEvent {
+pub(crate) struct SseEvent {
     /// The event's name, where the server gave one.
-    pub event: Option<String>,
+    pub(crate) event: Option<String>,
     /// The data; never blank.
-    pub data: String,
+    pub(crate) data: String,
     /// Whether the bytes ended before the event did: the data may be cut off.
-    pub is_cut_off: bool,
+    pub(crate) is_cut_off: bool,
 }
 
 /// A line, or an event of several lines, is longer than allowed. No event follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the server sent an event of more than {limit} bytes")]
-#[non_exhaustive]
-pub struct EventTooLong {
+pub(crate) struct EventTooLong {
     /// The limit in bytes.
-    pub limit: usize,
+    pub(crate) limit: usize,
 }
 
 impl SseDecoder {
-    /// A decoder with [`DEFAULT_LIMIT`].
-    #[must_use]
-    pub fn new() -> Self {
-        Self::with_limit(DEFAULT_LIMIT)
-    }
-
     /// A decoder that reads lines and events of at most `limit` bytes.
-    #[must_use]
-    pub fn with_limit(limit: usize) -> Self {
+    pub(crate) fn with_limit(limit: usize) -> Self {
         Self {
             buffer: Vec::new(),
             line: 0,
@@ -87,7 +78,7 @@ impl SseDecoder {
     }
 
     /// Takes the next bytes.
-    pub fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.failed || self.finished {
             return;
         }
@@ -99,7 +90,7 @@ impl SseDecoder {
     }
 
     /// Says that no more bytes come.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.finished = true;
     }
 
@@ -107,7 +98,7 @@ impl SseDecoder {
     ///
     /// # Errors
     /// When a line, or an event, is too long. Nothing is read after that.
-    pub fn next_event(&mut self) -> Option<Result<SseEvent, EventTooLong>> {
+    pub(crate) fn next_event(&mut self) -> Option<Result<SseEvent, EventTooLong>> {
         loop {
             if self.failed {
                 return None;
@@ -213,12 +204,6 @@ fn is_whole(data: &str) -> bool {
     data.trim() == "[DONE]" || serde_json::from_str::<IgnoredAny>(data).is_ok()
 }
 
-impl Default for SseDecoder {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// Without the bytes: they are the model's words.
 impl fmt::Debug for SseDecoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -237,7 +222,7 @@ mod tests {
     use super::*;
 
     fn events(body: &[u8], chunk: usize) -> Vec<(Option<String>, String)> {
-        let mut decoder = SseDecoder::new();
+        let mut decoder = SseDecoder::with_limit(DEFAULT_LIMIT);
         let mut events = Vec::new();
         for bytes in body.chunks(chunk) {
             decoder.push(bytes);
@@ -305,7 +290,7 @@ mod tests {
     #[test]
     fn long_lines_in_small_chunks_take_linear_work() {
         // Quadratic work would be 4·10¹² steps here.
-        let mut decoder = SseDecoder::new();
+        let mut decoder = SseDecoder::with_limit(DEFAULT_LIMIT);
         decoder.push(b"data: ");
         for _ in 0..100_000 {
             decoder.push(b"12345678901234567890");
@@ -328,7 +313,7 @@ mod tests {
             chunks in prop::collection::vec(1usize..9, 1..40),
         ) {
             let body = lines.join(end);
-            let mut decoder = SseDecoder::new();
+            let mut decoder = SseDecoder::with_limit(DEFAULT_LIMIT);
             let mut read = Vec::new();
             let (mut rest, mut sizes) = (body.as_bytes(), chunks.iter().cycle());
             while !rest.is_empty() {

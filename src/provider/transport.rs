@@ -9,6 +9,8 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::stream::StreamExt;
 
+use super::url::without_secrets;
+
 /// Sends HTTP requests. The one thing an adapter needs of the outside world.
 ///
 /// No type here belongs to a runtime or to an HTTP library, so an implementation over any of them is short:
@@ -93,15 +95,6 @@ impl fmt::Debug for HttpRequest {
     }
 }
 
-/// The URL without user, password, query and fragment: keys are passed in all of them.
-pub(crate) fn without_secrets(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
-}
-
 /// A stream of body bytes, in chunks of any size. An error ends it.
 pub type HttpBody = BoxStream<'static, Result<Vec<u8>, TransportError>>;
 
@@ -131,12 +124,6 @@ impl HttpResponse {
     pub fn with_headers(mut self, headers: HttpHeaders) -> Self {
         self.headers = headers;
         self
-    }
-
-    /// Whether the status says that the request was fulfilled.
-    #[must_use]
-    pub fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
     }
 }
 
@@ -202,14 +189,6 @@ impl fmt::Debug for HttpHeaders {
 /// them. Its text, with the texts of the errors behind it, becomes part of the failed answer's error message: keep
 /// secrets, also those in URLs, out of it.
 pub struct TransportError(Box<dyn Error + Send + Sync>);
-
-impl TransportError {
-    /// The error behind it.
-    #[must_use]
-    pub fn into_inner(self) -> Box<dyn Error + Send + Sync> {
-        self.0
-    }
-}
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for TransportError {
     fn from(error: E) -> Self {

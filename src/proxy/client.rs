@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use futures_util::stream::{self, StreamExt};
-
 use super::{BearerToken, CONTENT_TYPE, PATH, ProxyDecoder, request_body};
-use crate::model::{BoxDeltaStream, Delta, Request, StreamFn};
+use crate::model::{BoxDeltaStream, Request, StreamFn};
 use crate::provider::sse::DEFAULT_LIMIT;
 use crate::provider::transport::{HttpRequest, Transport};
+use crate::provider::url::{below, without_secrets};
 use crate::provider::{Exchange, Observer, Secrets};
 
 /// A model behind a proxy. Cheap to clone.
@@ -26,13 +25,13 @@ pub struct ProxyStream {
 }
 
 impl ProxyStream {
-    /// The proxy at `base_url` (below which it listens on [`PATH`]), for the client with this token.
+    /// The proxy at `base_url` (below which it listens on [`PATH`]), for the client with this token. A query of the base
+    /// URL goes with every request.
     #[must_use]
     pub fn new(transport: impl Transport, base_url: impl AsRef<str>, token: impl Into<BearerToken>) -> Self {
-        let base = base_url.as_ref().trim_end_matches('/');
         Self {
             transport: Arc::new(transport),
-            url: format!("{base}{PATH}"),
+            url: below(base_url.as_ref(), PATH),
             token: token.into(),
             observer: None,
             limit: DEFAULT_LIMIT,
@@ -46,7 +45,7 @@ impl ProxyStream {
         self
     }
 
-    /// Reads events of at most `limit` bytes; a longer one fails the answer.
+    /// Reads events of at most `limit` bytes, 8 MiB otherwise; a longer one fails the answer.
     #[must_use]
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;
@@ -64,22 +63,10 @@ impl ProxyStream {
 
 impl StreamFn for ProxyStream {
     fn stream(&self, request: Request) -> BoxDeltaStream {
-        let http = match self.http_request(&request) {
-            Ok(http) => http,
-            Err(error) => {
-                let error = Delta::error(format!("the request cannot be written as JSON: {error}"));
-                return stream::iter([error]).boxed();
-            }
-        };
-        let mut secrets = Secrets::default();
+        let http = self.http_request(&request);
+        let mut secrets = Secrets::of(&request);
         secrets.add(&self.token.header());
         secrets.add_url(&self.url);
-        for value in request.options.headers.iter().flat_map(|headers| headers.0.values()) {
-            secrets.add(value);
-        }
-        if let Some(key) = &request.api_key {
-            secrets.add(key.reveal());
-        }
         let exchange = Exchange {
             who: "the proxy",
             transport: self.transport.clone(),
@@ -94,7 +81,9 @@ impl StreamFn for ProxyStream {
 
 impl fmt::Debug for ProxyStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = crate::provider::transport::without_secrets(&self.url);
-        f.debug_struct("ProxyStream").field("url", &url).field("token", &self.token).finish_non_exhaustive()
+        f.debug_struct("ProxyStream")
+            .field("url", &without_secrets(&self.url))
+            .field("token", &self.token)
+            .finish_non_exhaustive()
     }
 }

@@ -6,10 +6,11 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::error_text::excerpt;
 use crate::message::StopReason;
 use crate::model::{Delta, Failure};
 use crate::provider::sse::{DEFAULT_LIMIT, SseDecoder, SseEvent};
-use crate::provider::{Decoder, Halves, excerpt, read_json};
+use crate::provider::{Decoder, Halves, read_json};
 
 /// How much of an event that is not understood is shown in the error, in bytes.
 const SHOWN: usize = 200;
@@ -46,7 +47,7 @@ pub struct ProxyDecoder {
 }
 
 impl ProxyDecoder {
-    /// A decoder for one answer.
+    /// A decoder for one answer, which reads events of at most 8 MiB.
     #[must_use]
     pub fn new() -> Self {
         Self::with_limit(DEFAULT_LIMIT)
@@ -298,7 +299,7 @@ mod tests {
     fn an_event_that_cannot_be_read_fails_the_answer_and_is_shown_in_part() {
         let failure = ending(&format!("data: {{\"type\":\"text_delta\",\"x\":\"{}\"}}\n\n", "é".repeat(200)));
         assert!(failure.message.starts_with("the proxy sent an event that cannot be read (missing field"));
-        assert!(failure.message.ends_with("é… (228 more bytes)"), "{}", failure.message);
+        assert!(failure.message.ends_with("é… (cut, 428 bytes in all)"), "{}", failure.message);
     }
 
     #[test]

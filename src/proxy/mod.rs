@@ -13,7 +13,7 @@
 //!
 //! * The request: `model`, `context.messages` (system messages in place, with the tools they declare), `options` (all of
 //!   [`RequestOptions`](crate::model::RequestOptions) but the identity, and the thinking level as `reasoning`). Never
-//!   the key of the provider.
+//!   the key of the provider. A server need not do all that it is asked for: see [`parse_request`].
 //! * The answer: one event for each delta, `data: {"type": "text_delta", "contentIndex": 0, "delta": "…"}`, up to one
 //!   `done` or `error`. Kinds of events that a client does not know are ignored by it.
 

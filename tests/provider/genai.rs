@@ -14,9 +14,8 @@ use turnstate::provider::genai_crate::adapter::AdapterKind;
 use turnstate::provider::genai_crate::chat::ChatOptions;
 use turnstate::provider::genai_crate::resolver::AuthData;
 use turnstate::provider::genai_crate::{Client, ModelIden};
-use turnstate::provider::repair::SystemMessages;
 use turnstate::provider::transport::HttpHeaders;
-use turnstate::provider::{Genai, Observer};
+use turnstate::provider::{Genai, Observer, SystemMessages};
 
 use crate::support::{checked, collect, message_of};
 
@@ -277,7 +276,8 @@ fn a_conversation_is_sent_to_ollama_with_one_message_for_each_result() {
 fn options_become_each_protocols_own() {
     let options = json!({
         "temperature": 0.5, "maxTokens": 99, "toolChoice": {"type": "tool", "name": "look"},
-        "samplingParams": {"top_p": 0.9, "seed": 7, "stop": "END", "top_k": 3}, "metadata": {"user_id": "u"},
+        "samplingParams": {"top_p": 0.9, "seed": 7, "stop": "END", "top_k": 3, "model": "x", "messages": [], "input": "x",
+            "contents": [], "tools": [1]}, "metadata": {"user_id": "u"},
         "thinkingBudgets": {"high": 5000},
     });
     block_on(async {
@@ -319,6 +319,9 @@ fn options_become_each_protocols_own() {
             for (name, value) in expected.as_object().unwrap() {
                 assert_eq!(&body[name], value, "{kind:?} {name}: {body}");
             }
+            // What would be another request is no sampling parameter.
+            assert!(body["tools"] != json!([1]) && body["contents"] != json!([]), "{body}");
+            assert!(body["model"] != "x" && body["messages"] != json!([]) && body["input"] != "x", "{body}");
         }
     });
 }
@@ -407,6 +410,23 @@ fn a_server_that_is_not_there_is_an_error_without_its_address() {
         assert!(error.starts_with("the provider cannot be reached: error sending request"), "{error}");
         assert!(error.contains("refused"), "{error}");
         assert!(!error.contains("pass-word") && !error.contains("secret-key"), "{error}");
+    });
+}
+
+#[test]
+fn an_address_that_nothing_can_be_sent_to_is_refused_without_its_password() {
+    block_on(async {
+        for (url, kind, text) in [
+            ("https://me:pw@:1/v1", AdapterKind::OpenAI, "https://:1/v1/"),
+            ("me:pw/nowhere?key=k", AdapterKind::OpenAI, "me:pw/nowhere/"),
+            ("http://127.0.0.1:1/?a=b", AdapterKind::Anthropic, "query of a base URL"),
+            ("http://127.0.0.1:1/", AdapterKind::Baidu, "takes no base URL"),
+        ] {
+            let model = Genai::new().with_base_url(url).with_adapter(kind);
+            let deltas = checked(model.stream(simple_request()).collect().await);
+            let error = message_of(&deltas).error_message.unwrap();
+            assert!(error.contains(text) && !error.contains("pw@") && !error.contains("key=k"), "{error}");
+        }
     });
 }
 

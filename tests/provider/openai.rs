@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 use turnstate::message::{AssistantContent, AssistantMessage, StopReason, ThinkingLevel, ToolCall, Usage};
 use turnstate::model::{ApiKey, Delta, Headers, Model, Request, RequestOptions, StreamFn};
-use turnstate::provider::repair::{CallIds, SystemMessages};
 use turnstate::provider::transport::HttpHeaders;
-use turnstate::provider::{Observer, OpenAiCompatible};
+use turnstate::provider::{CallIds, Observer, OpenAiCompatible, SystemMessages};
 use turnstate::transcript::Messages;
 
 use crate::support::{Fake, collect, message_of, model};
@@ -282,6 +281,25 @@ fn forms_of_text_that_servers_use_are_read() {
 }
 
 #[test]
+fn thinking_between_the_parts_of_a_text_goes_back_so() {
+    let part = |text: &str| json!({"type": "text", "text": text});
+    let thinking = |text: &str| json!([{"type": "thinking", "thinking": [part(text)]}]);
+    let plain = json!([{"type": "thinking", "thinking": "more"}, part("a")]);
+    let body = completion(
+        &[json!({"content": thinking("hm")}), json!({"content": plain}), json!({"content": "b"})],
+        "stop",
+    );
+    let mut message = serde_json::to_value(answer(body)).unwrap();
+    for (name, value) in [("model", "m1"), ("provider", "p-m1"), ("api", "a")] {
+        message[name] = value.into();
+    }
+    let parts = json!([{"type": "thinking", "thinking": [part("hmmore")]}, part("ab")]);
+    assert_eq!(sent_messages(json!([message]), |server| server)[0]["content"], parts);
+    let without = sent_messages(json!([message]), |server| server.with_thinking_returned(false));
+    assert_eq!(without[0]["content"], "ab");
+}
+
+#[test]
 fn a_server_that_does_not_stream_is_read_too() {
     let whole = json!({
         "id": "r1", "model": "m1-2026", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
@@ -325,6 +343,15 @@ fn sent(
     let sent = fake.request();
     assert_eq!((sent.method, sent.url.as_str()), ("POST", "http://server/v1/chat/completions"));
     (serde_json::from_slice(&sent.body).unwrap(), sent.headers)
+}
+
+#[test]
+fn the_query_of_a_base_url_goes_behind_the_path() {
+    let fake = Fake::ok("");
+    let server = OpenAiCompatible::new(fake.clone(), "https://me:pw@server/v1/?api-version=2026-01");
+    assert_eq!(format!("{server:?}"), "OpenAiCompatible { url: \"https://server/v1/chat/completions\", .. }");
+    collect(server.stream(Request::new(model(), Messages::new())));
+    assert_eq!(fake.request().url, "https://me:pw@server/v1/chat/completions?api-version=2026-01");
 }
 
 fn sent_messages(messages: Value, server: impl FnOnce(OpenAiCompatible) -> OpenAiCompatible) -> Value {
@@ -383,7 +410,8 @@ fn options_become_fields_and_headers() {
         request.api_key = Some(ApiKey::new("key-of-the-request"));
         let mut options: RequestOptions = serde_json::from_value(json!({
             "temperature": 0.5, "maxTokens": 9, "toolChoice": "required", "metadata": {"user": "u"}, "sessionId": "s1",
-            "cacheRetention": "long", "samplingParams": {"top_p": 0.1},
+            "cacheRetention": "long",
+            "samplingParams": {"top_p": 0.1, "model": "x", "models": ["x"], "messages": [1], "tools": [1], "stream": false},
             "identity": {"userAgent": {"custom": "me/1"}, "attribution": {"name": "Me", "url": "https://me.test"}},
         }))
         .unwrap();

@@ -56,6 +56,24 @@ fn counted(count: Arc<AtomicUsize>) -> impl StreamFn {
 }
 
 #[test]
+fn headers_and_fields_of_a_client_do_not_reach_the_model() {
+    let seen = stream_fn(async |request| {
+        let options = serde_json::to_string(&*request.options)?;
+        let begin = [Delta::Start, Delta::TextStart { index: 0 }, Delta::text(0, options)];
+        let end = [Delta::TextEnd { index: 0, signature: None }, Delta::done(StopReason::Stop)];
+        Ok(stream::iter(begin.into_iter().chain(end)))
+    });
+    against(seen, |url| async move {
+        let mut request = request("hi");
+        let options =
+            json!({"maxTokens": 9, "headers": {"Authorization": "mine"}, "samplingParams": {"store": true}});
+        request.options = Arc::new(serde_json::from_value(options).unwrap());
+        let deltas = checked(client(&url, TOKEN).stream(request).collect().await);
+        assert_eq!(message_of(&deltas).texts().collect::<String>(), r#"{"maxTokens":9}"#);
+    });
+}
+
+#[test]
 fn several_clients_get_their_own_answers() {
     against(example::parrot(), |url| async move {
         let client = client(&url, TOKEN);

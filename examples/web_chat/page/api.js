@@ -43,6 +43,11 @@ export function listen(id, hear, status) {
     for (const kind of ["snapshot", "step"]) {
       source.addEventListener(kind, (event) => hear(kind, JSON.parse(event.data)));
     }
+    // The server could not write a step: what it missed is in the snapshot that a new listener begins with.
+    source.addEventListener("unreadable", () => {
+      source.close();
+      if (!closed) timer = setTimeout(open, RETRY_AFTER);
+    });
     source.addEventListener("error", () => {
       if (closed) return;
       status("lost");

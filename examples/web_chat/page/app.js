@@ -3,6 +3,7 @@
 import { get, listen, pathOf, post } from "./api.js";
 import { el, say } from "./dom.js";
 import { Log, renderModelView } from "./log.js";
+import { plainly } from "./plain.js";
 import { apply, emptyState, load, textsOf } from "./store.js";
 import { drawTimeline } from "./timeline.js";
 
@@ -56,16 +57,19 @@ function open() {
 
 let creating = null;
 
-/** Makes a conversation with the first thing that is said in it. */
+/** The conversation that is open. The first thing that is said makes one; not if another was opened by then. */
 async function ensureConversation() {
-  if (id) return;
+  if (id) return id;
   creating ??= post("/api/conversations").finally(() => (creating = null));
   const created = await creating;
-  if (id) return;
-  // Not by `location.hash`: the page is already showing it.
-  history.replaceState(null, "", `#${created.id}`);
-  id = created.id;
-  connection = listen(id, hear, showConnection);
+  if (id === null) {
+    // Not by `location.hash`: the page is already showing it.
+    history.replaceState(null, "", `#${created.id}`);
+    id = created.id;
+    connection = listen(id, hear, showConnection);
+  }
+  if (id !== created.id) throw new Error("Another conversation was opened before this could be sent.");
+  return id;
 }
 
 function hear(kind, data) {
@@ -116,13 +120,15 @@ async function sendText(what) {
 async function tell(what, text) {
   fault("");
   try {
-    await ensureConversation();
-    await post(`${pathOf(id)}/${what}`, { text });
+    const path = pathOf(await ensureConversation());
+    await post(`${path}/${what}`, { text }).catch((error) => {
+      // Another tab was faster: then it is put in while the agent works.
+      if (what === "prompt" && error.status === 409) return post(`${path}/steer`, { text });
+      throw error;
+    });
     scrollToEnd();
     return true;
   } catch (error) {
-    // Another tab was faster: then it is put in while the agent works.
-    if (what === "prompt" && error.status === 409) return tell("steer", text);
     fault(error.message);
     return false;
   }
@@ -199,7 +205,7 @@ let drawnMarks = "";
 
 /** The timeline, when something has happened; while a tool or the model works, it grows by a timer of its own. */
 function drawRun() {
-  const marks = JSON.stringify([id, state.timeline[0]?.at, state.timeline.length]);
+  const marks = JSON.stringify([id, state.timeline[0], state.timeline.at(-1), state.timeline.length]);
   if (marks === drawnMarks) return;
   drawnMarks = marks;
   drawTimeline(view.timeline, state);
@@ -228,13 +234,13 @@ function drawWaiting() {
   view.waiting.hidden = state.waiting.length === 0;
   const button = (label, text, press) => el("button", { type: "button", "aria-label": `${label}: ${text}`, on: { click: press } }, label);
   const items = state.waiting.map(({ waiting, queue, text }) => {
-    const isSteer = queue === "steer";
+    const chip = { steer: "next", note: "note" }[queue] ?? "afterwards";
     return el(
       "li",
       { data: { queue } },
-      el("span", { className: "chip" }, isSteer ? "next" : "afterwards"),
+      el("span", { className: "chip" }, chip),
       el("span", { className: "plain" }, text),
-      isSteer || !state.running ? null : button("Send sooner", text, () => promote(waiting)),
+      queue !== "followUp" || !state.running ? null : button("Send sooner", text, () => promote(waiting)),
       button("Take back", text, () => takeBack(waiting)),
     );
   });
@@ -246,7 +252,7 @@ function drawWaiting() {
 
 function drawAsked() {
   view.asked.hidden = state.questions.length === 0;
-  const names = state.questions.map((question) => question.name).join(", ");
+  const names = state.questions.map((question) => plainly(question.name)).join(", ");
   say($("asked-text"), names && `${names} needs your permission.`);
 }
 
@@ -284,7 +290,7 @@ function outcomeWords(ending) {
 /** Says aloud what happened; what streams is said once it is complete. */
 function announce(step) {
   if (step.type === "run_start") say(view.announcer, "The agent works.");
-  else if (step.type === "asked") say(view.announcer, `${step.question.name} needs your permission.`);
+  else if (step.type === "asked") say(view.announcer, `${plainly(step.question.name)} needs your permission.`);
   else if (step.type === "run_end" && step.ending?.type === "aborted") say(view.announcer, "Stopped.");
   else if (step.type === "run_end" && step.ending?.type === "failed") say(view.announcer, `Failed: ${step.ending.message}`);
   else if (step.type === "message" && step.shown.message.role === "assistant") {
@@ -307,10 +313,12 @@ function showModelView(on) {
 
 async function refreshModelView() {
   if (!isModelView || !id) return;
+  const asked = id;
   try {
-    renderModelView(view.model, (await get(`${pathOf(id)}/seen`)).messages);
+    const { messages } = await get(`${pathOf(asked)}/seen`);
+    if (isModelView && asked === id) renderModelView(view.model, messages);
   } catch (error) {
-    fault(error.message);
+    if (asked === id) fault(error.message);
   }
 }
 

@@ -1,6 +1,7 @@
 // A tool call as a card: what is called with what, how far it is, what came of it, and whether it may run.
 
 import { duration, el, say } from "./dom.js";
+import { argumentsText, plainly } from "./plain.js";
 
 const STATUS = {
   writing: "being written",
@@ -46,17 +47,18 @@ export class Card {
   update(card) {
     this.question = card.question;
     this.node.dataset.status = card.status;
-    say(this.name, card.name);
+    const name = plainly(card.name);
+    say(this.name, name);
     const took = card.duration === null ? "" : `, ${duration(card.duration)}`;
     say(this.status, STATUS[card.status] + took);
-    this.node.setAttribute("aria-label", `Tool call ${card.name}: ${STATUS[card.status]}`);
+    this.node.setAttribute("aria-label", `Tool call ${name}: ${STATUS[card.status]}`);
     show(this.arguments, argumentsText(card));
     show(this.progress, card.status === "running" ? (card.progress ?? "") : "");
     show(this.result, card.result ?? "");
     // Long results scroll, and what scrolls can be reached with the keyboard.
     this.result.tabIndex = (card.result ?? "").length > 300 ? 0 : -1;
     this.buttons.hidden = card.question === null;
-    this.buttons.setAttribute("aria-label", `May ${card.name} run?`);
+    this.buttons.setAttribute("aria-label", `May ${name} run?`);
   }
 
   #decide(approve, decision) {
@@ -69,14 +71,6 @@ export class Card {
   get firstButton() {
     return this.buttons.querySelector("button");
   }
-}
-
-function argumentsText(card) {
-  if (card.arguments === null) return card.argumentsText;
-  const lines = Object.entries(card.arguments).map(([name, value]) =>
-    `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
-  );
-  return lines.join("\n");
 }
 
 function show(node, text) {

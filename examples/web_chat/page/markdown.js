@@ -3,10 +3,11 @@
 
 import { el } from "./dom.js";
 
-const FENCE = /^\s{0,3}(`{3,}|~{3,})\s*([\w+#.-]*)\s*$/;
-const HEADING = /^(#{1,6})\s+(.*)$/;
-const BULLET = /^\s{0,3}[-*+]\s+(.*)$/;
-const NUMBER = /^\s{0,3}(\d{1,9})[.)]\s+(.*)$/;
+// No two repetitions that stand beside each other match the same character: the time they take grows with the line.
+const FENCE = /^\s{0,3}(`{3,}|~{3,})\s*(?:([\w+#.-]+)\s*)?$/;
+const HEADING = /^(#{1,6})\s+(.*)$/s;
+const BULLET = /^\s{0,3}[-*+]\s+(.*)$/s;
+const NUMBER = /^\s{0,3}(\d{1,9})[.)]\s+(.*)$/s;
 
 /** The blocks of a text: `{type: "paragraph" | "heading" | "code" | "list", …}`. */
 export function parse(text) {
@@ -24,7 +25,7 @@ export function parse(text) {
       at += 1;
       while (at < lines.length && !closes(lines[at], fence[1])) code.push(lines[at++]);
       at += 1; // The closing fence; while it streams there may be none yet.
-      blocks.push({ type: "code", language: fence[2], text: code.join("\n") });
+      blocks.push({ type: "code", language: fence[2] ?? "", text: code.join("\n") });
     } else if (heading) {
       blocks.push({ type: "heading", level: heading[1].length, inline: parseInline(heading[2]) });
       at += 1;
@@ -52,10 +53,14 @@ const closes = (line, fence) => line.trim().startsWith(fence) && line.trim().rep
 
 const begins = (line) => FENCE.test(line) || HEADING.test(line) || BULLET.test(line) || NUMBER.test(line);
 
+/** Longer addresses are shown as text: one that never ends would be read for each bracket before it. */
+const LONGEST_URL = 2000;
+
 /** The pieces of a line: strings, and `{type: "code" | "strong" | "em" | "link", …}`. */
 export function parseInline(text, depth = 0) {
   const pieces = [];
   const found = new Map(); // Where each mark was found last: looked for anew only from there on.
+  let refused = -1; // Where the last address begins that no link is made to: all `[` before it lead there.
   let plain = "";
   let at = 0;
   const find = (mark, from) => {
@@ -97,12 +102,13 @@ export function parseInline(text, depth = 0) {
     }
     if (char === "[") {
       const middle = find("](", at + 1);
-      const end = middle < 0 ? -1 : find(")", middle + 2);
-      const url = end < 0 ? null : safeUrl(text.slice(middle + 2, end));
+      const end = middle < 0 || middle === refused ? -1 : find(")", middle + 2);
+      const url = end < 0 || end - middle > LONGEST_URL ? null : safeUrl(text.slice(middle + 2, end));
       if (url) {
         add({ type: "link", text: text.slice(at + 1, middle), url }, end + 1);
         continue;
       }
+      refused = middle;
     }
     plain += char;
     at += 1;

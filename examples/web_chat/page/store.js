@@ -21,10 +21,14 @@ export function load(snapshot) {
   return { ...state, ahead: now - Date.now() };
 }
 
+/** How many marks of a run are kept, here as on the server: a long run's oldest are forgotten. */
+const MOST_MARKS = 500;
+
 /** Takes over one step. */
 export function apply(state, step) {
   if (step.mark) {
     if (step.type === "run_start") state.timeline = [];
+    if (state.timeline.length === MOST_MARKS) state.timeline.shift();
     state.timeline.push(step.mark);
   }
   switch (step.type) {

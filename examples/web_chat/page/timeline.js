@@ -1,6 +1,7 @@
 // The timeline of a run, drawn from its marks: turns, the model's time, and tools beside each other.
 
 import { duration, el } from "./dom.js";
+import { plainly } from "./plain.js";
 
 /** Turns with the spans in them, from marks. What is still open ends now. */
 export function spansOf(marks, now) {
@@ -59,7 +60,7 @@ export function drawTimeline(node, state) {
   const turns = run.turns.map((turn, at) => place(turn, "turn", String(at + 1)));
   const models = run.turns.map(({ model }) => place(model, `bar model${model.flaw && " flawed"}`, ""));
   const lanes = lanesOf(run.turns.flatMap((turn) => turn.calls)).map((lane) =>
-    track("", lane.map((call) => place(call, `bar tool${call.flaw && " flawed"}`, call.name))),
+    track("", lane.map((call) => place(call, `bar tool${call.flaw && " flawed"}`, plainly(call.name)))),
   );
   node.replaceChildren(
     el("p", {}, summary(run, state)),
@@ -87,5 +88,5 @@ function summary(run, state) {
 
 function turnItem(turn) {
   const part = (name, span) => `${name} ${duration(span.end - span.begin)}${span.flaw ? ` (${span.flaw})` : ""}`;
-  return el("li", {}, [part("model", turn.model), ...turn.calls.map((call) => part(call.name, call))].join(", "));
+  return el("li", {}, [part("model", turn.model), ...turn.calls.map((call) => part(plainly(call.name), call))].join(", "));
 }

@@ -51,13 +51,20 @@ impl Conversation {
             .hook(Approval::new(ask).always_allow(tools::HARMLESS))
             .hook(TurnLimit::new(MOST_TURNS))
             .prepare_next_turn({
-                let notices = notices.clone();
-                async move |_, _| notices.put_in()
+                let (feed, notices) = (feed.clone(), notices.clone());
+                async move |_, _| {
+                    let notes = feed.change(|board, _| board.give());
+                    notices
+                        .take()
+                        .into_iter()
+                        .chain(notes)
+                        .fold(PrepareNextTurn::unchanged(), PrepareNextTurn::with_message)
+                }
             })
             .build();
         let agent = Agent::new(run);
         // What the person sees from the beginning; nothing runs yet, so the agent cannot be busy.
-        let _ = agent.edit_transcript(|transcript| transcript.push(opening.clone()));
+        write(&agent, &opening);
         feed.change(|board, steps| board.add(&opening, steps));
         let listening = feed.clone();
         agent
@@ -86,22 +93,20 @@ impl Conversation {
         self.queue(user(text), |agent, message| agent.follow_up(message))
     }
 
-    /// Lets the model know something, without asking it to answer.
+    /// Lets the model know something, without asking it to answer: it reads it with the next request, whenever that is.
     pub(crate) fn note(&self, text: String) -> Result<(), Refused> {
         self.check_room()?;
         let message = AgentMessage::from(ChatMessage::note(text));
-        let added = self.feed.change(|board, steps| {
-            let edited = self.agent.edit_transcript(|transcript| transcript.push(message.clone()));
-            if edited.is_ok() {
+        self.feed.change(|board, steps| {
+            if write(&self.agent, &message) {
                 board.add(&message, steps);
+                return Ok(());
             }
-            edited
-        });
-        match added {
-            Ok(()) => Ok(()),
-            // It reads it as soon as it can.
-            Err(_) => self.queue(message, |agent, message| agent.steer(message)),
-        }
+            // Not in a queue of the agent: what is in there keeps the run going.
+            self.check_waiting(board)?;
+            board.wait_here(message, steps);
+            Ok(())
+        })
     }
 
     /// Aborts the run under way. What was streamed stays.
@@ -162,9 +167,7 @@ impl Conversation {
     ) -> Result<(), Refused> {
         self.check_room()?;
         self.feed.change(|board, steps| {
-            if board.waiting() >= self.limits.waiting {
-                return Err(Refused::TooManyWaiting);
-            }
+            self.check_waiting(board)?;
             let ticket = queue(&self.agent, message.clone());
             board.wait(ticket, message, steps);
             Ok(())
@@ -178,7 +181,7 @@ impl Conversation {
 
     /// Drives a run on a task of its own, whoever looks on.
     fn drive(&self, mut run: Prompting<ChatMessage>) {
-        let agent = self.agent.clone();
+        let (agent, feed) = (self.agent.clone(), self.feed.clone());
         self.notices.forget();
         tokio::spawn(async move {
             // What is queued now came when the run had asked its queues for the last time.
@@ -188,13 +191,24 @@ impl Conversation {
                     Err(_) => break,
                 }
             }
+            // If another run has begun by now, its turns are for what waits.
+            feed.change(|board, steps| board.settle(|message| write(&agent, message), steps));
         });
+    }
+
+    fn check_waiting(&self, board: &Board) -> Result<(), Refused> {
+        if board.waiting() < self.limits.waiting { Ok(()) } else { Err(Refused::TooManyWaiting) }
     }
 
     fn check_room(&self) -> Result<(), Refused> {
         let messages = self.feed.look(Board::messages);
         if messages < self.limits.messages { Ok(()) } else { Err(Refused::Full) }
     }
+}
+
+/// Puts a message at the end of the transcript; `false` while a run is under way.
+fn write(agent: &Agent<ChatMessage>, message: &AgentMessage<ChatMessage>) -> bool {
+    agent.edit_transcript(|transcript| transcript.push(message.clone())).is_ok()
 }
 
 fn user(text: String) -> AgentMessage<ChatMessage> {
@@ -245,11 +259,9 @@ impl Notices {
         self.lock().clear();
     }
 
-    fn put_in(&self) -> PrepareNextTurn<ChatMessage> {
+    fn take(&self) -> Vec<AgentMessage<ChatMessage>> {
         let texts = std::mem::take(&mut *self.lock());
-        texts.into_iter().fold(PrepareNextTurn::unchanged(), |turn, text| {
-            turn.with_message(AgentMessage::from(ChatMessage::notification(text)))
-        })
+        texts.into_iter().map(|text| ChatMessage::notification(text).into()).collect()
     }
 }
 

@@ -21,6 +21,9 @@ pub(crate) const SUGGESTIONS: &[&str] = &[
     "Show me odd text",
 ];
 
+/// How a note begins, as the model sees it.
+const NOTE: &str = "A note from the user, for your information: ";
+
 /// A stream function that answers by rules, one word after the other.
 pub(crate) fn stream_fn(pace: Duration) -> impl StreamFn {
     // How often it was asked to fail: it fails every other time, so that a retry succeeds.
@@ -52,7 +55,7 @@ struct Conversation {
 
 impl Conversation {
     fn of(messages: &[Message]) -> Self {
-        let asked_at = messages.iter().rposition(|message| matches!(message, Message::User(_))).unwrap_or(0);
+        let asked_at = messages.iter().rposition(is_said).unwrap_or(0);
         let (before, since) = messages.split_at(asked_at);
         let prompt = match since.first() {
             Some(Message::User(user)) => user.content.texts().collect(),
@@ -73,6 +76,14 @@ impl Conversation {
 
     fn asks_to(&self, words: &str) -> bool {
         self.prompt.to_lowercase().contains(words)
+    }
+}
+
+/// Whether the person said it to be answered: a note is for the model's information.
+fn is_said(message: &Message) -> bool {
+    match message {
+        Message::User(user) => !user.content.texts().next().is_some_and(|text| text.starts_with(NOTE)),
+        _ => false,
     }
 }
 
@@ -276,7 +287,10 @@ fn size(message: &Message) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use turnstate::message::AgentMessage;
+
     use super::*;
+    use crate::roles::ChatMessage;
 
     #[test]
     fn expressions_are_found_in_what_a_person_types() {
@@ -290,6 +304,17 @@ mod tests {
         for (text, expression) in table {
             assert_eq!(expression_in(text).as_deref(), expression, "{text}");
         }
+    }
+
+    #[test]
+    fn a_note_is_not_what_is_answered() {
+        let note = AgentMessage::from(ChatMessage::note("delete nothing"));
+        let seen: Vec<_> = [AgentMessage::user("What is 2 * 21?"), note]
+            .iter()
+            .flat_map(|message| message.project().messages().to_vec())
+            .collect();
+        assert_eq!(seen.len(), 2);
+        assert_eq!(Conversation::of(&seen).prompt, "What is 2 * 21?");
     }
 
     #[test]

@@ -12,7 +12,7 @@
 
 use std::net::IpAddr;
 
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 /// Decides which requests are answered.
 #[derive(Debug, Clone)]
@@ -101,8 +101,15 @@ impl Refusal {
     }
 }
 
-/// What keeps a page that the server sent from loading, running or being put into anything else.
-pub(crate) const PAGE_HEADERS: [(header::HeaderName, &str); 6] = [
+/// Adds what keeps an answer from loading, running, being taken for or being put into anything else: the page by its
+/// policy, and what is no page by staying what it says it is.
+pub(crate) fn protect(headers: &mut HeaderMap) {
+    for (name, value) in PROTECTION {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+const PROTECTION: [(header::HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -118,8 +125,6 @@ pub(crate) const PAGE_HEADERS: [(header::HeaderName, &str); 6] = [
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
 
     fn check(method: &Method, path: &str, headers: &[(&'static str, &str)]) -> Result<(), Refusal> {

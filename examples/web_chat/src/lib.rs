@@ -11,9 +11,12 @@
 //! * `feed`: gives the steps to any number of readers. One that comes late, or falls behind, starts from a snapshot of
 //!   the board; the agent never waits for any of them.
 //! * `routes`, `guard`, `page`: HTTP, who may speak it, and the page itself.
-//! * `model`, `demo`, `tools`, `roles`: what the agent is made of.
+//! * `model`, `demo`, `tools`, `roles`: what the agent is made of. Which model answers is chosen as for the quickstart, by
+//!   the same code (`choice`).
 
 mod board;
+#[path = "../../quickstart/choice.rs"]
+mod choice;
 mod conversation;
 mod conversations;
 mod demo;
@@ -33,7 +36,7 @@ use axum::Router;
 use self::conversations::Conversations;
 pub use self::feed::Retained;
 pub use self::limits::Limits;
-pub use self::model::{Advice, ChatModel};
+pub use self::model::ChatModel;
 
 /// The whole web service. It keeps everything in memory: when it ends, the conversations are gone.
 #[derive(Debug, Clone)]

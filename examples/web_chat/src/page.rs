@@ -5,8 +5,6 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::guard::PAGE_HEADERS;
-
 /// A file of the page: where it is served, what it is, and its text.
 struct File {
     path: &'static str,
@@ -30,6 +28,7 @@ const FILES: &[File] = files! {
     "/dom.js" "text/javascript; charset=utf-8" "dom.js",
     "/log.js" "text/javascript; charset=utf-8" "log.js",
     "/markdown.js" "text/javascript; charset=utf-8" "markdown.js",
+    "/plain.js" "text/javascript; charset=utf-8" "plain.js",
     "/store.js" "text/javascript; charset=utf-8" "store.js",
     "/theme.js" "text/javascript; charset=utf-8" "theme.js",
     "/timeline.js" "text/javascript; charset=utf-8" "timeline.js",
@@ -46,8 +45,5 @@ fn respond(file: &File) -> Response {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.kind));
     // The files change only with the program, but then all at once.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    for (name, value) in PAGE_HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
     response
 }

@@ -11,7 +11,8 @@ pub(crate) enum ChatMessage {
         /// What happened.
         text: String,
     },
-    /// What the person wants the model to know without an answer: it reads it with the next request.
+    /// What the person wants the model to know without an answer: it reads it with the next request, and none is made for
+    /// it.
     #[message(user = "A note from the user, for your information: {text}")]
     Note {
         /// The note.

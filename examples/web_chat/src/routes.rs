@@ -20,7 +20,7 @@ use crate::board::Board;
 use crate::conversation::{Conversation, Refused};
 use crate::conversations::{Conversations, TooMany};
 use crate::feed::Reader;
-use crate::guard::Guard;
+use crate::guard::{self, Guard};
 use crate::page;
 
 type Server = State<Arc<Conversations>>;
@@ -50,10 +50,12 @@ pub(crate) fn router(conversations: Arc<Conversations>, guard: Guard) -> Router 
         .layer(middleware::from_fn(move |request: Request, next: Next| {
             let checked = guard.check(request.method(), request.uri().path(), request.headers());
             async move {
-                match checked {
+                let mut response = match checked {
                     Ok(()) => next.run(request).await,
                     Err(refusal) => Fault::new(refusal.status(), refusal.text()).into_response(),
-                }
+                };
+                guard::protect(response.headers_mut());
+                response
             }
         }))
         .with_state(conversations)

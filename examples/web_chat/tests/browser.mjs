@@ -302,6 +302,26 @@ step("text of the model, of tools and of people is never markup", async (context
   await assertNothingRan(page);
 });
 
+step("a first message goes to no conversation that is opened meanwhile", async (context) => {
+  const other = await openPage(context);
+  await suggest(other, "What is 17 * 23 + 4?");
+  await idle(other);
+  const page = await openPage(context);
+  let make = null;
+  const made = new Promise((resolve) => (make = resolve));
+  await page.route("**/api/conversations", async (route) => {
+    await made;
+    await route.continue();
+  });
+  await type(page, "for a new one");
+  await page.evaluate((hash) => (location.hash = hash), new URL(other.url()).hash);
+  await idle(page);
+  make();
+  await page.waitForSelector("#fault:not([hidden])");
+  assert.equal(await page.inputValue("#text"), "for a new one", "what was not sent stays");
+  assert.deepEqual(await said(page), ["What is 17 * 23 + 4?"]);
+});
+
 step("a conversation that is gone is told in words", async (context, faults) => {
   const page = await openPage(context, `${url}#${"0".repeat(32)}`);
   await page.waitForSelector('body[data-connection="gone"]');

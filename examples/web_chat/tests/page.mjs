@@ -21,6 +21,7 @@ async function load(name) {
 
 const store = await load("store.js");
 const markdown = await load("markdown.js");
+const plain = await load("plain.js");
 const timeline = await load("timeline.js");
 
 // --- Markdown -------------------------------------------------------------------------------------------------------
@@ -54,11 +55,35 @@ for (const unsafe of ["javascript:1", "JaVaScRiPt:1", " java\nscript:1", "vbscri
 }
 
 // What is long and hopeless is still read in time that grows with its length.
-for (const piece of ["*", "**a ", "_a", "[", "[a](", "`", "``", "- ", "1. ", "> ", "\\"]) {
+for (const [piece, end] of [
+  ...["*", "**a ", "_a", "[", "[a](", "`", "``", "- ", "1. ", "> ", "\\"].map((piece) => [piece, ""]),
+  ["[", "](https://example.com/ x)"],
+  ["[](https://x", " )"],
+]) {
   const begin = performance.now();
-  markdown.parse(piece.repeat(100_000 / piece.length));
+  markdown.parse(piece.repeat(100_000 / piece.length) + end);
   assert.ok(performance.now() - begin < 2000, `${piece} takes too long`);
 }
+for (const start of ["```", "# ", "- ", "1. "]) {
+  const begin = performance.now();
+  markdown.parse(`${start}${" ".repeat(100_000)}\u2028x y`);
+  assert.ok(performance.now() - begin < 2000, `${start} and spaces take too long`);
+}
+
+// --- What a person is asked about -----------------------------------------------------------------------------------
+
+assert.equal(plain.plainly("a\u202eb\u200bc\nd\u{e0041}"), "a\\u{202e}b\\u{200b}c\\u{a}d\\u{e0041}");
+assert.equal(
+  plain.argumentsText({ arguments: { "na\nme": "first\npath: /\u2066tmp", list: [1] } }),
+  "na\\u{a}me: first\n    path: /\\u{2066}tmp\nlist: [1]",
+);
+assert.equal(plain.argumentsText({ arguments: null, argumentsText: '{"a":"\u001b' }), '{"a":"\\u{1b}');
+
+// --- The fold -------------------------------------------------------------------------------------------------------
+
+const long = store.emptyState();
+for (let at = 0; at < 600; at++) store.apply(long, { type: "turn_start", mark: { moment: "turn_start", at } });
+assert.deepEqual([long.timeline.length, long.timeline[0].at], [500, 100]);
 
 // --- Timeline -------------------------------------------------------------------------------------------------------
 
@@ -148,6 +173,27 @@ const until = async (what, isSo) => {
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 };
+
+// A step that the server could not write leads to a new listener, and so to a snapshot.
+const sources = [];
+globalThis.EventSource = class {
+  constructor() {
+    this.listeners = {};
+    sources.push(this);
+  }
+  addEventListener(kind, listener) {
+    this.listeners[kind] = listener;
+  }
+  close() {
+    this.closed = true;
+  }
+};
+const listening = (await load("api.js")).listen("x", () => {}, () => {});
+sources[0].listeners.unreadable({});
+assert.ok(sources[0].closed);
+await until("another listener is there", () => sources.length === 2);
+listening.close();
+assert.ok(sources[1].closed);
 
 const { id } = await post("/api/conversations");
 const path = `/api/conversations/${id}`;

@@ -68,7 +68,15 @@ fn a_page_is_sent_with_what_keeps_it_to_itself() {
     ] {
         assert!(policy.split("; ").any(|known| known == rule), "{policy}");
     }
-    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    let foreign = [("origin", "http://evil.example")];
+    let refused = server.request("POST", "/api/conversations", &foreign, "{}");
+    for answer in
+        [page, server.get("/api/about"), server.get("/api/nowhere"), server.get("/nowhere"), refused]
+    {
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{}", answer.head);
+        assert_eq!(answer.header("cross-origin-resource-policy"), Some("same-origin"), "{}", answer.head);
+    }
+    let page = server.get("/");
     assert!(!page.body.contains("<script>") && !page.body.contains(" style="));
     for file in ["app.js", "style.css", "icon.svg"] {
         assert_eq!(server.get(&format!("/{file}")).status, 200, "{file}");
@@ -163,12 +171,47 @@ fn a_second_prompt_is_refused_while_the_first_is_answered_and_messages_wait_with
     assert_eq!(events.until("answered")["question"], asked["question"]["question"]);
     let end = events.until("run_end");
     assert_eq!(end["ending"], json!({ "type": "aborted" }));
-    // What waited still waits, for a page that comes now too.
+    // The note is written, and is no reason to ask; the steer waits on, for a page that comes now too.
+    assert_eq!(events.until("message")["shown"]["message"]["text"], "two");
     let (_, kind, snapshot) = Events::of(&server, &path, &[]).next();
     assert_eq!((kind.as_str(), snapshot["running"].clone()), ("snapshot", json!(false)));
     let texts: Vec<_> =
         snapshot["waiting"].as_array().unwrap().iter().map(|waiting| &waiting["text"]).collect();
-    assert_eq!(texts, ["one", "two"]);
+    assert_eq!(texts, ["one"]);
+}
+
+#[test]
+fn a_note_is_read_with_the_next_turn_and_brings_about_none() {
+    let server = server(|_| {});
+    let path = server.create();
+    let mut events = Events::of(&server, &path, &[]);
+    server.post(&format!("{path}/prompt"), &json!({ "text": "Delete a note" }));
+    let question = events.until("asked")["question"]["question"].clone();
+    let note =
+        |text: &str| assert_eq!(server.post(&format!("{path}/note"), &json!({ "text": text })).status, 200);
+    note("between two turns");
+    let waiting = events.until("waiting")["waiting"][0].clone();
+    assert_eq!((&waiting["queue"], &waiting["text"]), (&json!("note"), &json!("between two turns")));
+    note("taken back");
+    let taken = events.until("waiting")["waiting"][1]["waiting"].clone();
+    let answer = server.post(&format!("{path}/take_back"), &json!({ "waiting": taken }));
+    assert_eq!(answer.json(), json!({ "text": "taken back" }));
+    assert_eq!(
+        server.post(&format!("{path}/promote"), &json!({ "waiting": waiting["waiting"] })).status,
+        409
+    );
+    server.post(&format!("{path}/approve"), &json!({ "question": question, "decision": "refuse" }));
+    events.until("run_end");
+    let (_, _, snapshot) = Events::of(&server, &path, &[]).next();
+    let shown = snapshot["messages"].as_array().unwrap().iter();
+    let roles: Vec<_> = shown.map(|shown| shown["message"]["role"].as_str().unwrap()).collect();
+    assert_eq!(
+        roles,
+        ["notification", "user", "assistant", "toolResult", "notification", "note", "assistant"]
+    );
+    assert_eq!(snapshot["waiting"], json!([]));
+    let answer = &snapshot["messages"][6]["message"]["content"][0]["text"];
+    assert!(answer.as_str().unwrap().starts_with("I left your notes as they are."), "{answer}");
 }
 
 #[test]

@@ -7,11 +7,12 @@ use genai::chat::{self, ChatStreamEvent, StreamEnd};
 use super::call::Call;
 use super::frames::Note;
 use super::protocol::Protocol;
+use crate::error_text::excerpt;
 use crate::message::{StopReason, Usage};
 use crate::model::{Delta, Done, Failure, Metadata};
-use crate::provider::excerpt;
+use crate::provider::ending::{Counts, EARLY, FAILED, FILTERED, unknown_reason};
 
-/// How much of a stop reason that nobody knows is shown, in bytes.
+/// How much of the word of a content filter is shown, in bytes.
 const SHOWN: usize = 200;
 
 /// An answer that is put together from genai's events, and from what only the frames say.
@@ -124,7 +125,7 @@ impl Assembly {
 
     /// The stream is over without an end.
     pub(super) fn broken_off(&mut self) {
-        self.fail(Failure::new("the provider ended its answer before it was complete"));
+        self.fail(Failure::new(EARLY));
     }
 
     pub(super) fn fail(&mut self, failure: Failure) {
@@ -355,22 +356,17 @@ impl Assembly {
             Some(chat::StopReason::MaxTokens(_)) => Ok(StopReason::Length),
             Some(chat::StopReason::ToolCall(_)) => Ok(StopReason::ToolUse),
             Some(chat::StopReason::Completed(_) | chat::StopReason::StopSequence(_)) => Ok(by_calls),
-            Some(chat::StopReason::ContentFilter(raw)) if raw == "content_filter" => {
-                Err("the provider's content filter stopped the answer".to_owned())
-            }
+            Some(chat::StopReason::ContentFilter(raw)) if raw == "content_filter" => Err(FILTERED.to_owned()),
             Some(chat::StopReason::ContentFilter(raw)) => {
-                Err(format!("the provider's content filter stopped the answer: `{}`", excerpt(raw, SHOWN)))
+                Err(format!("{FILTERED}: `{}`", excerpt(raw, SHOWN)))
             }
             Some(chat::StopReason::Other(raw)) => match raw.as_str() {
                 "FUNCTION_CALL" | "TOOL_CALL" | "end" | "eos" | "eos_token" | "pause_turn" => Ok(by_calls),
-                "error" => Err("the provider ended its answer as failed".to_owned()),
-                raw => Err(format!(
-                    "the provider ended its answer for an unknown reason: `{}`",
-                    excerpt(raw, SHOWN)
-                )),
+                "error" => Err(FAILED.to_owned()),
+                raw => Err(unknown_reason(raw)),
             },
             None if self.is_complete(end) => Ok(by_calls),
-            None => Err("the provider ended its answer before it was complete".to_owned()),
+            None => Err(EARLY.to_owned()),
         }
     }
 
@@ -385,24 +381,19 @@ impl Assembly {
     }
 }
 
-/// genai counts what came from the cache, or went into it, among the tokens of the prompt.
 fn usage(wire: chat::Usage) -> Usage {
     let count = |tokens: Option<i32>| tokens.and_then(|tokens| u64::try_from(tokens).ok());
-    let prompt = count(wire.prompt_tokens).unwrap_or(0);
     let details = wire.prompt_tokens_details.unwrap_or_default();
-    let cache_read = count(details.cached_tokens).unwrap_or(0);
-    let cache_write = count(details.cache_creation_tokens).unwrap_or(0);
-    let mut usage = Usage::new(
-        prompt.saturating_sub(cache_read).saturating_sub(cache_write),
-        count(wire.completion_tokens).unwrap_or(0),
-    );
-    usage.cache_read = cache_read;
-    usage.cache_write = cache_write;
-    usage.cache_write_1h =
-        details.cache_creation_details.and_then(|details| count(details.ephemeral_1h_tokens));
-    usage.reasoning = wire.completion_tokens_details.and_then(|details| count(details.reasoning_tokens));
-    usage.total_tokens = count(wire.total_tokens).unwrap_or_else(|| prompt.saturating_add(usage.output));
-    usage
+    let for_an_hour = details.cache_creation_details.and_then(|details| count(details.ephemeral_1h_tokens));
+    Usage::from(Counts {
+        prompt: count(wire.prompt_tokens),
+        output: count(wire.completion_tokens),
+        cache_read: count(details.cached_tokens),
+        cache_write: count(details.cache_creation_tokens),
+        cache_write_1h: for_an_hour,
+        reasoning: wire.completion_tokens_details.and_then(|details| count(details.reasoning_tokens)),
+        total: count(wire.total_tokens),
+    })
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::fmt;
 use genai::webc;
 
 use super::protocol::Protocol;
-use crate::error_text::write_chain;
+use crate::error_text::{excerpt, write_chain};
 use crate::model::Failure;
+use crate::provider::http_error;
 use crate::provider::transport::HttpHeaders;
-use crate::provider::{excerpt, http_error};
 
 /// How the provider is called in error texts.
 const WHO: &str = "the provider";

@@ -98,7 +98,8 @@ use self::frames::Frames;
 use self::protocol::{Protocol, kind_of};
 use self::request::Shape;
 use super::repair::{CallIds, SystemMessages};
-use super::transport::{HttpHeaders, without_secrets};
+use super::transport::HttpHeaders;
+use super::url::{below, without_secrets};
 use super::{Observer, Secrets, until_aborted};
 use crate::breath::Breath;
 use crate::message::ThinkingLevel;
@@ -193,15 +194,13 @@ impl Genai {
     }
 
     /// Sends requests to a server of the host's choice, as `https://gateway.example/v1`. What genai puts behind it
-    /// depends on the protocol: `chat/completions`, `responses`, `messages`, `models/…`, `api/chat`.
+    /// depends on the protocol: `chat/completions`, `responses`, `messages`, `models/…`, `api/chat`. A query goes with every
+    /// request where OpenAI's protocols are spoken; with others the answer is an error, since genai has no place for it. So
+    /// it is with any base URL for Baidu, which genai would pass over.
     #[must_use]
     pub fn with_base_url(self, base_url: impl AsRef<str>) -> Self {
-        let (path, query) = match base_url.as_ref().split_once('?') {
-            Some((path, query)) => (path, format!("?{query}")),
-            None => (base_url.as_ref(), String::new()),
-        };
         // genai joins paths to it: without the slash the last segment would be lost.
-        let base_url = format!("{}/{query}", path.trim_end_matches('/'));
+        let base_url = below(base_url.as_ref(), "/");
         self.set(|settings| settings.base_url = Some(base_url.into()))
     }
 
@@ -251,9 +250,10 @@ impl Genai {
         self.set(|settings| settings.return_thinking = return_thinking)
     }
 
-    /// Sets the effort for each thinking level; `None` says nothing. Otherwise it is the level's own name. A budget of
-    /// the request ([`thinking_budgets`](crate::model::RequestOptions::thinking_budgets)) goes over it where the
-    /// provider counts tokens of thinking.
+    /// Sets the effort for each thinking level; `None` says nothing. Otherwise it is the level's own, and nothing for
+    /// [`ThinkingLevel::Off`]; OpenAI's protocols get [`ReasoningEffort::XHigh`] where it is [`ReasoningEffort::Max`]. A
+    /// budget of the request ([`thinking_budgets`](crate::model::RequestOptions::thinking_budgets)) goes over it where
+    /// the provider counts tokens of thinking.
     #[must_use]
     pub fn with_effort(self, effort: fn(ThinkingLevel) -> Option<ReasoningEffort>) -> Self {
         self.set(|settings| settings.effort = effort)
@@ -290,6 +290,17 @@ impl Genai {
         Ok(target)
     }
 
+    /// Why nothing is sent to the base URL: genai would garble it, or pass over it, and the conversation is for nobody else.
+    fn refused_base_url(&self, protocol: Protocol, kind: AdapterKind) -> Option<&'static str> {
+        let url = self.settings.base_url.as_ref()?;
+        if kind == AdapterKind::Baidu {
+            return Some("genai's adapter for Baidu takes no base URL: it goes to Baidu's own server");
+        }
+        (url.contains('?') && !protocol.keeps_query(kind)).then_some(
+            "genai has no place for the query of a base URL in this provider's protocol: leave it off",
+        )
+    }
+
     fn shape(&self, protocol: Protocol, kind: AdapterKind) -> Shape {
         let mut rules = protocol.rules(kind);
         rules.images = self.settings.images;
@@ -308,6 +319,10 @@ impl Genai {
         let client = client.map_err(|why| Failure::new(format!("genai has no client: {why}")))?;
         let fail = |error: genai::Error, protocol: Protocol, secrets: &Secrets| {
             let mut failure = Wrong::from(&error, protocol, false).into_failure();
+            // Where genai cannot read the address it repeats it, with passwords too short to count as secrets.
+            if let Some(url) = &self.settings.base_url {
+                failure.message = failure.message.replace(&**url, &without_secrets(url));
+            }
             failure.message = secrets.scrub(failure.message);
             failure
         };
@@ -316,6 +331,9 @@ impl Genai {
         add_secrets(&target.auth, &mut secrets);
         let protocol = Protocol::of(&target.model);
         let settings = &*self.settings;
+        if let Some(why) = self.refused_base_url(protocol, target.model.adapter_kind) {
+            return Err(Failure::new(why));
+        }
         let observer = self.observer.clone().map(|observer| (observer, request.model.clone()));
         let host_sink = settings.chat_options.raw_frame_sink.clone();
         let frames = Arc::new(Frames::new(protocol, observer.clone(), host_sink));
@@ -335,20 +353,12 @@ impl Genai {
     }
 
     fn secrets(&self, request: &Request) -> Secrets {
-        let mut secrets = Secrets::default();
+        let mut secrets = Secrets::of(request);
         self.settings.base_url.iter().for_each(|url| secrets.add_url(url));
-        for key in request.api_key.iter().chain(&self.settings.key) {
-            secrets.add(key.reveal());
-        }
-        let of_request = request.options.headers.iter().flat_map(|headers| headers.0.values());
+        self.settings.key.iter().for_each(|key| secrets.add(key.reveal()));
+        self.settings.headers.iter().for_each(|(_, value)| secrets.add(value));
         let of_options = self.settings.chat_options.extra_headers.iter().flat_map(|headers| headers.iter());
-        let of_settings = self.settings.headers.iter().map(|(_, value)| value);
-        for value in of_settings.chain(of_request.map(String::as_str)) {
-            secrets.add(value);
-        }
-        for (_, value) in of_options {
-            secrets.add(value);
-        }
+        of_options.for_each(|(_, value)| secrets.add(value));
         secrets
     }
 }

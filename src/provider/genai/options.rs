@@ -13,8 +13,8 @@ use super::protocol::Protocol;
 use super::request::name_reads_as_effort;
 use crate::message::ThinkingLevel;
 use crate::model::{CacheRetention, Request, RequestOptions, ThinkingBudgets};
-use crate::provider::identify;
 use crate::provider::transport::HttpHeaders;
+use crate::provider::{add_headers, sampling_params};
 
 pub(super) fn chat_options(
     request: &Request,
@@ -111,14 +111,7 @@ fn headers(request: &Request, settings: &Settings, of_host: Option<Headers>) -> 
     for (name, value) in of_host.iter().flatten() {
         headers.set(name, value);
     }
-    if let Some(identity) = &request.options.identity {
-        identify(identity, &mut headers);
-    }
-    let of_request = request.options.headers.iter().flat_map(|headers| &headers.0);
-    let of_request = of_request.map(|(name, value)| (name.as_str(), value.as_str()));
-    for (name, value) in settings.headers.iter().chain(of_request) {
-        headers.set(name, value);
-    }
+    add_headers(&request.options, &settings.headers, &mut headers);
     let headers = headers.iter().map(|(name, value)| (as_genai_writes(name), value.to_owned()));
     Headers::from(headers.collect::<Vec<_>>())
 }
@@ -160,8 +153,8 @@ fn fields(options: &mut ChatOptions, asked: &RequestOptions, protocol: Protocol)
             None => drop(fields.insert("tool_choice".to_owned(), choice.clone())),
         }
     }
-    for (name, value) in asked.sampling_params.iter().flatten() {
-        match (name.as_str(), value) {
+    for (name, value) in sampling_params(asked) {
+        match (name, value) {
             ("top_p" | "topP", value) if value.is_number() => options.top_p = value.as_f64(),
             ("seed", value) if value.is_u64() => options.seed = value.as_u64(),
             ("stop" | "stop_sequences" | "stopSequences", value) if stop_sequences(value).is_some() => {

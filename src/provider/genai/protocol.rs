@@ -73,6 +73,12 @@ impl Protocol {
         matches!(self, Self::Anthropic | Self::Bedrock)
     }
 
+    /// Whether genai puts a path in front of the query of a base URL. The others join path and URL as they are.
+    pub(super) fn keeps_query(self, kind: AdapterKind) -> bool {
+        let joins = matches!(kind, AdapterKind::Zai | AdapterKind::OpenCodeGo);
+        matches!(self, Self::OpenAi | Self::Responses | Self::Interactions) && !joins
+    }
+
     /// Whether the name's ending would be read by genai as a wish for effort, and may be kept by a budget, which these
     /// protocols do not send.
     pub(super) fn reads_effort_from_names(self) -> bool {

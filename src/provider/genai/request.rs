@@ -14,6 +14,7 @@ use crate::message::{
 };
 use crate::model::{CacheRetention, Request};
 use crate::provider::repair::{Rules, repaired};
+use crate::provider::tool_results;
 
 /// What the messages of a request depend on, beside the request.
 pub(super) struct Shape {
@@ -226,17 +227,7 @@ impl Results {
 
     /// A result as text: genai knows no other. Images follow in a message of their own.
     fn plain_result(&mut self, result: &ToolResultMessage) -> ContentPart {
-        let had = self.images.len();
-        self.images.extend(result.content.iter().filter_map(|block| match block {
-            Content::Image(image) => Some(image.clone()),
-            Content::Text(_) => None,
-        }));
-        let text = result.texts().collect::<Vec<_>>().join("\n");
-        let text = match text.as_str() {
-            "" if self.images.len() > had => "(The result is the image that follows.)",
-            "" => "(The tool gave no output.)",
-            text => text,
-        };
+        let text = tool_results::text_of(result, &mut self.images);
         let response = ToolResponse::new(result.tool_call_id.as_str(), text);
         ContentPart::ToolResponse(match result.tool_name.as_str() {
             "" => response,
@@ -255,7 +246,7 @@ impl Results {
         }
         let images = std::mem::take(&mut self.images);
         if !images.is_empty() {
-            let text = ContentPart::from_text("(The images of the tool results above, in order:)");
+            let text = ContentPart::from_text(tool_results::IMAGES);
             let parts: Vec<_> = std::iter::once(text).chain(images.iter().map(image_part)).collect();
             messages.push(ChatMessage::user(parts));
         }
@@ -266,7 +257,7 @@ impl Results {
 fn anthropic_result(result: &ToolResultMessage) -> ContentPart {
     let mut blocks: Vec<Value> = result.content.iter().filter_map(anthropic_block).collect();
     if blocks.is_empty() {
-        blocks.push(json!({ "type": "text", "text": "(The tool gave no output.)" }));
+        blocks.push(json!({ "type": "text", "text": tool_results::NO_OUTPUT }));
     }
     let mut data = Map::new();
     data.insert("type".to_owned(), "tool_result".into());

@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 
 use super::chunk::{CallPiece, Chunk, Piece, WireUsage};
 use super::detail::Detail;
-use super::request::REASONING_FIELDS;
+use super::request::{CONTENT, REASONING_FIELDS};
+use crate::error_text::excerpt;
 use crate::message::{StopReason, Usage};
 use crate::model::{Delta, Done, Failure, Metadata};
+use crate::provider::ending::{EARLY, FAILED, FILTERED, unknown_reason};
 use crate::provider::http_error::words_in;
 use crate::provider::sse::{SseDecoder, SseEvent};
-use crate::provider::{Decoder, Halves, excerpt, read_json};
+use crate::provider::{Decoder, Halves, read_json};
 
 /// How much of an event that is not understood is shown in the error, in bytes.
 const SHOWN: usize = 200;
@@ -213,10 +215,10 @@ impl AnswerDecoder {
         for (detail, text) in details {
             self.detail(detail, text);
         }
-        if let Some(words) = content {
+        if let Some(mut words) = content {
             let thinking = words.thinking();
             if !thinking.is_empty() {
-                self.thinking(Mark::Field("content"), thinking);
+                self.thinking(Mark::Field(CONTENT), thinking);
             }
             self.text(words.text());
         }
@@ -401,7 +403,7 @@ impl AnswerDecoder {
             // The server gave its reason: the answer is complete, and what is lost is at most the usage.
             (true, _) => self.end(),
             (false, Some(broken)) => self.fail(broken),
-            (false, None) => self.fail("the provider ended its answer before it was complete".to_owned()),
+            (false, None) => self.fail(EARLY.to_owned()),
         }
     }
 }
@@ -422,15 +424,13 @@ fn call_id(id: &str, response_id: Option<&str>, at: usize) -> String {
 fn stop_reason(raw: Option<&str>, has_calls: bool) -> Result<StopReason, String> {
     match raw {
         Some("length" | "max_tokens" | "model_length") => Ok(StopReason::Length),
-        Some("content_filter") => Err("the provider's content filter stopped the answer".to_owned()),
-        Some("error") => Err("the provider ended its answer as failed".to_owned()),
+        Some("content_filter") => Err(FILTERED.to_owned()),
+        Some("error") => Err(FAILED.to_owned()),
         Some("tool_calls" | "function_call" | "tool_use") => Ok(StopReason::ToolUse),
         None | Some("stop" | "end" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "completed") => {
             Ok(if has_calls { StopReason::ToolUse } else { StopReason::Stop })
         }
-        Some(unknown) => {
-            Err(format!("the provider ended its answer for an unknown reason: `{}`", excerpt(unknown, SHOWN)))
-        }
+        Some(unknown) => Err(unknown_reason(unknown)),
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::message::Usage;
+use crate::provider::ending::Counts;
 
 /// One event of the stream, or the whole completion of a server that does not stream.
 #[derive(Debug, Default, Deserialize)]
@@ -50,12 +51,12 @@ pub(super) enum Words {
     Other(serde::de::IgnoredAny),
 }
 
-/// A part of text, or of thinking that itself has parts.
+/// A part of text, or of thinking that itself is text or has parts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Part {
-    pub(super) text: Option<String>,
-    pub(super) thinking: Option<Vec<Part>>,
+    text: Option<String>,
+    thinking: Option<Words>,
 }
 
 impl Words {
@@ -69,10 +70,9 @@ impl Words {
     }
 
     /// The thinking among the parts of the text, as Mistral sends it.
-    pub(super) fn thinking(&self) -> String {
+    pub(super) fn thinking(&mut self) -> String {
         let Self::Parts(parts) = self else { return String::new() };
-        let thinking = parts.iter().filter_map(|part| part.thinking.as_ref()).flatten();
-        thinking.filter_map(|part| part.text.as_deref()).collect()
+        parts.iter_mut().filter_map(|part| part.thinking.take()).map(Self::text).collect()
     }
 }
 
@@ -142,18 +142,15 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::E
 
 impl From<WireUsage> for Usage {
     fn from(wire: WireUsage) -> Self {
-        let prompt = wire.prompt_tokens.unwrap_or(0);
         let details = wire.prompt_tokens_details.unwrap_or_default();
-        let cache_read = details.cached_tokens.or(wire.prompt_cache_hit_tokens).unwrap_or(0);
-        let cache_write = details.cache_write_tokens.unwrap_or(0);
-        let mut usage = Self::new(
-            prompt.saturating_sub(cache_read).saturating_sub(cache_write),
-            wire.completion_tokens.unwrap_or(0),
-        );
-        usage.cache_read = cache_read;
-        usage.cache_write = cache_write;
-        usage.reasoning = wire.completion_tokens_details.and_then(|details| details.reasoning_tokens);
-        usage.total_tokens = wire.total_tokens.unwrap_or_else(|| prompt.saturating_add(usage.output));
-        usage
+        Self::from(Counts {
+            prompt: wire.prompt_tokens,
+            output: wire.completion_tokens,
+            cache_read: details.cached_tokens.or(wire.prompt_cache_hit_tokens),
+            cache_write: details.cache_write_tokens,
+            cache_write_1h: None,
+            reasoning: wire.completion_tokens_details.and_then(|details| details.reasoning_tokens),
+            total: wire.total_tokens,
+        })
     }
 }

@@ -20,7 +20,8 @@
 //! * Tokens that the provider read from its cache are counted apart from the others.
 //!   [`Usage::cost`](crate::message::Usage) stays 0: prices are the host's.
 //!
-//! OpenRouter's reasoning details, which may be signed or encrypted, go back as they came.
+//! Thinking goes back as it came, with the answer that it belongs to: in its field, in Mistral's parts of the text, or as
+//! OpenRouter's reasoning details, which may be signed or encrypted. Thinking alone, without text or a call, does not.
 //!
 //! What is lost: further choices of one answer, log probabilities and audio.
 
@@ -32,16 +33,16 @@ mod request;
 use std::fmt;
 use std::sync::Arc;
 
-use futures_util::stream::{self, StreamExt};
 use serde_json::{Map, Value};
 
 use self::answer::AnswerDecoder;
 use super::repair::{CallIds, Rules, SystemMessages};
 use super::sse::DEFAULT_LIMIT;
-use super::transport::{HttpHeaders, HttpRequest, Transport, without_secrets};
-use super::{Exchange, Observer, Secrets, identify};
+use super::transport::{HttpHeaders, HttpRequest, Transport};
+use super::url::{below, without_secrets};
+use super::{Exchange, Observer, Secrets, add_headers};
 use crate::message::ThinkingLevel;
-use crate::model::{ApiKey, BoxDeltaStream, Delta, Request, StreamFn};
+use crate::model::{ApiKey, BoxDeltaStream, Request, StreamFn};
 use crate::tool::schema::Ordered;
 
 /// The models of one server that speaks chat completions. Cheap to clone.
@@ -100,13 +101,13 @@ fn usual_effort(level: ThinkingLevel) -> Option<&'static str> {
 }
 
 impl OpenAiCompatible {
-    /// The server whose `chat/completions` is below `base_url`, as `https://api.openai.com/v1`.
+    /// The server whose `chat/completions` is below `base_url`, as `https://api.openai.com/v1`. A query of the base URL
+    /// (`?api-version=…`) goes with every request.
     #[must_use]
     pub fn new(transport: impl Transport, base_url: impl AsRef<str>) -> Self {
-        let base = base_url.as_ref().trim_end_matches('/');
         Self {
             transport: Arc::new(transport),
-            url: format!("{base}/chat/completions"),
+            url: below(base_url.as_ref(), "/chat/completions"),
             settings: Arc::default(),
             observer: None,
         }
@@ -176,20 +177,20 @@ impl OpenAiCompatible {
     }
 
     /// Sets what `reasoning_effort` says for each thinking level; `None` says nothing. Otherwise it is the level's own
-    /// name, and `xhigh` for [`ThinkingLevel::Max`].
+    /// name, `xhigh` for [`ThinkingLevel::Max`], and nothing for [`ThinkingLevel::Off`].
     #[must_use]
     pub fn with_effort(self, effort: fn(ThinkingLevel) -> Option<&'static str>) -> Self {
         self.set(|settings| settings.effort = effort)
     }
 
-    /// Says whether the model gets its own earlier thinking back, in the field it came in. It does, otherwise; servers
-    /// that refuse it are few.
+    /// Says whether the model gets its own earlier thinking back, the way it came. It does, otherwise; servers that refuse
+    /// it are few.
     #[must_use]
     pub fn with_thinking_returned(self, return_thinking: bool) -> Self {
         self.set(|settings| settings.return_thinking = return_thinking)
     }
 
-    /// Reads events of at most `limit` bytes; a longer one fails the answer.
+    /// Reads events of at most `limit` bytes, 8 MiB otherwise; a longer one fails the answer.
     #[must_use]
     pub fn with_limit(self, limit: usize) -> Self {
         self.set(|settings| settings.limit = limit)
@@ -202,44 +203,32 @@ impl OpenAiCompatible {
         self
     }
 
-    fn http_request(
-        &self,
-        request: &Request,
-        secrets: &mut Secrets,
-    ) -> Result<HttpRequest, serde_json::Error> {
+    fn http_request(&self, request: &Request) -> Result<HttpRequest, serde_json::Error> {
         // A model writes arguments in the order in which it reads the properties.
         let body = serde_json::to_vec(&Ordered(&request::body(request, &self.settings).into()))?;
         let mut http = HttpRequest::post(&self.url, body);
-        secrets.add_url(&self.url);
         http.headers.set("Content-Type", "application/json");
         http.headers.set("Accept", "text/event-stream");
-        if let Some(identity) = &request.options.identity {
-            identify(identity, &mut http.headers);
-        }
         if let Some(key) = request.api_key.as_ref().or(self.settings.key.as_ref()) {
-            secrets.add(key.reveal());
             http.headers.set("Authorization", format!("Bearer {}", key.reveal()));
         }
-        let of_request = request.options.headers.iter().flat_map(|headers| &headers.0);
-        let of_request = of_request.map(|(name, value)| (name.as_str(), value.as_str()));
-        for (name, value) in self.settings.headers.iter().chain(of_request) {
-            secrets.add(value);
-            http.headers.set(name, value);
-        }
+        add_headers(&request.options, &self.settings.headers, &mut http.headers);
         Ok(http)
+    }
+
+    fn secrets(&self, request: &Request) -> Secrets {
+        let mut secrets = Secrets::of(request);
+        secrets.add_url(&self.url);
+        self.settings.key.iter().for_each(|key| secrets.add(key.reveal()));
+        self.settings.headers.iter().for_each(|(_, value)| secrets.add(value));
+        secrets
     }
 }
 
 impl StreamFn for OpenAiCompatible {
     fn stream(&self, request: Request) -> BoxDeltaStream {
-        let mut secrets = Secrets::default();
-        let http = match self.http_request(&request, &mut secrets) {
-            Ok(http) => http,
-            Err(error) => {
-                let error = Delta::error(format!("the request cannot be written as JSON: {error}"));
-                return stream::iter([error]).boxed();
-            }
-        };
+        let http = self.http_request(&request);
+        let secrets = self.secrets(&request);
         let effort = request.thinking_level.and_then(self.settings.effort);
         let exchange = Exchange {
             who: "the provider",

@@ -5,14 +5,18 @@ use serde_json::{Map, Value, json};
 use super::Settings;
 use super::detail::Detail;
 use crate::message::{
-    AssistantContent, AssistantMessage, ConstrainedSampling, Content, Image, Message, ToolDeclaration,
-    ToolResultMessage, UserContent,
+    AssistantContent, AssistantMessage, ConstrainedSampling, Content, Image, Message, Thinking,
+    ToolDeclaration, ToolResultMessage, UserContent,
 };
 use crate::model::{CacheRetention, Request};
 use crate::provider::repair::repaired;
+use crate::provider::{sampling_params, tool_results};
 
 /// The fields in which servers send reasoning text, and take it back.
 pub(super) const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
+
+/// The field of the text, whose parts may be thinking: Mistral's way.
+pub(super) const CONTENT: &str = "content";
 
 pub(super) fn body(request: &Request, settings: &Settings) -> Map<String, Value> {
     let mut body = Map::new();
@@ -51,9 +55,7 @@ fn options(request: &Request, settings: &Settings, body: &mut Map<String, Value>
         let is_long = options.cache_retention == Some(CacheRetention::Long);
         set("prompt_cache_retention", is_long.then(|| "24h".into()));
     }
-    // They tune the answer, and are nobody's way to ask another model or for something else: a proxy passes them on.
-    let tunes = |name: &str| !["model", "messages", "stream", "stream_options", "tools"].contains(&name);
-    for (name, value) in options.sampling_params.iter().flatten().filter(|(name, _)| tunes(name)) {
+    for (name, value) in sampling_params(options) {
         set(name, Some(value.clone()));
     }
 }
@@ -111,9 +113,13 @@ fn user_content(content: &UserContent) -> Value {
 
 fn part(content: &Content) -> Value {
     match content {
-        Content::Text(text) => json!({ "type": "text", "text": text.text }),
+        Content::Text(text) => text_part(&text.text),
         Content::Image(image) => image_part(image),
     }
+}
+
+fn text_part(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
 }
 
 fn image_part(image: &Image) -> Value {
@@ -122,7 +128,6 @@ fn image_part(image: &Image) -> Value {
 
 /// An answer as the provider wants it back; `None` where nothing of it can be sent.
 fn assistant(answer: &AssistantMessage, settings: &Settings) -> Option<Value> {
-    let text: String = answer.texts().collect();
     let calls: Vec<Value> = answer
         .tool_calls()
         .map(|call| {
@@ -130,12 +135,12 @@ fn assistant(answer: &AssistantMessage, settings: &Settings) -> Option<Value> {
             json!({ "id": call.id, "type": "function", "function": { "name": call.name, "arguments": arguments } })
         })
         .collect();
-    if text.is_empty() && calls.is_empty() {
+    if calls.is_empty() && answer.texts().all(str::is_empty) {
         return None;
     }
     let mut message = Map::new();
     message.insert("role".to_owned(), "assistant".into());
-    message.insert("content".to_owned(), if text.is_empty() { Value::Null } else { text.into() });
+    message.insert(CONTENT.to_owned(), content(answer, settings));
     if settings.return_thinking {
         add_thinking(answer, &mut message);
     }
@@ -143,6 +148,24 @@ fn assistant(answer: &AssistantMessage, settings: &Settings) -> Option<Value> {
         message.insert("tool_calls".to_owned(), calls.into());
     }
     Some(message.into())
+}
+
+/// The text of an answer; in parts where thinking came between them, and goes back so.
+fn content(answer: &AssistantMessage, settings: &Settings) -> Value {
+    let is_between = |thinking: &Thinking| thinking.thinking_signature.as_deref() == Some(CONTENT);
+    let has_between = |block: &AssistantContent| matches!(block, AssistantContent::Thinking(thinking) if is_between(thinking));
+    if settings.return_thinking && answer.content.iter().any(has_between) {
+        let parts = answer.content.iter().filter_map(|block| match block {
+            AssistantContent::Text(text) if !text.text.is_empty() => Some(text_part(&text.text)),
+            AssistantContent::Thinking(thinking) if is_between(thinking) => {
+                Some(json!({ "type": "thinking", "thinking": [text_part(&thinking.thinking)] }))
+            }
+            _ => None,
+        });
+        return parts.collect();
+    }
+    let text: String = answer.texts().collect();
+    if text.is_empty() { Value::Null } else { text.into() }
 }
 
 /// Adds the thinking as it came: in the field that its signature names, or as the detail that its signature is.
@@ -166,22 +189,12 @@ fn add_thinking(answer: &AssistantMessage, message: &mut Map<String, Value>) {
 }
 
 fn tool_result(result: &ToolResultMessage, images: &mut Vec<Image>) -> Value {
-    let had = images.len();
-    images.extend(result.content.iter().filter_map(|block| match block {
-        Content::Image(image) => Some(image.clone()),
-        Content::Text(_) => None,
-    }));
-    let text = result.texts().collect::<Vec<_>>().join("\n");
-    let text = match text.as_str() {
-        "" if images.len() > had => "(The result is the image that follows.)",
-        "" => "(The tool gave no output.)",
-        text => text,
-    };
+    let text = tool_results::text_of(result, images);
     json!({ "role": "tool", "tool_call_id": result.tool_call_id, "content": text })
 }
 
 fn images_message(images: Vec<Image>) -> Option<Value> {
-    let text = json!({ "type": "text", "text": "(The images of the tool results above, in order:)" });
+    let text = text_part(tool_results::IMAGES);
     let parts: Vec<Value> = std::iter::once(text).chain(images.iter().map(image_part)).collect();
     (!images.is_empty()).then(|| json!({ "role": "user", "content": parts }))
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::plan::{Node, NodeId, Plan};
 use super::scalar::Kind;
+use crate::error_text::start_of;
 
 /// How many bytes of a value's JSON are echoed.
 const ECHO: usize = 120;
@@ -48,12 +49,6 @@ fn cut(text: &str, limit: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     Cow::Owned(format!("{}…", start_of(text, limit)))
-}
-
-/// The longest start of `text` that has at most `limit` bytes and ends on a character border.
-fn start_of(text: &str, limit: usize) -> &str {
-    let end = (0..=limit).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    text.get(..end).unwrap_or_default()
 }
 
 /// What came: the kind of a value and its JSON. A long one is cut on a character border, and that is said.

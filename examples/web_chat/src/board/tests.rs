@@ -129,6 +129,23 @@ fn a_waiting_message_is_gone_when_it_is_in_the_transcript_and_not_before() {
 }
 
 #[test]
+fn what_waits_for_a_turn_is_written_once_by_the_run_or_at_its_end() {
+    let mut told = Told::new();
+    let mut steps = Vec::new();
+    let notes = ["a", "b"].map(|text| AgentMessage::from(ChatMessage::note(text)));
+    notes.iter().for_each(|note| told.board.wait_here(note.clone(), &mut steps));
+    let [first, second] = &told.board.give()[..] else { panic!("both are given") };
+    let number = told.snapshot()["waiting"][1]["waiting"].as_u64().unwrap();
+    assert_eq!(told.board.take_back(number, &mut steps), None, "the run has it");
+    told.hear(AgentEvent::MessageEnd { message: first.clone() });
+    // The run was stopped before it wrote the second; another one is under way, and then over.
+    told.board.settle(|_| false, &mut steps);
+    assert_eq!((told.board.waiting(), told.board.messages()), (1, 1));
+    told.board.settle(|message| message == second, &mut steps);
+    assert_eq!((told.board.waiting(), told.board.messages()), (0, 2));
+}
+
+#[test]
 fn a_long_run_forgets_its_oldest_marks() {
     let mut told = Told::new();
     told.hear(AgentEvent::AgentStart);

@@ -71,7 +71,7 @@ impl Mark {
 }
 
 impl Timeline {
-    /// A long run's oldest marks are forgotten from here on.
+    /// A long run's oldest marks are forgotten from here on, on the page (`store.js`) too.
     const MOST: usize = 500;
 
     /// Starts anew with this mark.

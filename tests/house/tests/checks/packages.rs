@@ -90,3 +90,19 @@ fn every_example_of_a_package_is_in_it() {
     }
     assert_none(&found);
 }
+
+#[test]
+fn an_example_that_uses_the_testing_kit_says_so() {
+    // Here a development dependency turns the kit on for all of them; the published package has none on itself.
+    let mut found = Vec::new();
+    for package in published() {
+        for target in list(&package["targets"]).iter().filter(|target| target["kind"][0] == "example") {
+            let source = text(Path::new(string(&target["src_path"])));
+            let says_so = list(&target["required-features"]).iter().any(|feature| feature == "testing");
+            if source.contains("turnstate::testing") != says_so {
+                found.push(string(&target["name"]).to_owned());
+            }
+        }
+    }
+    assert_none(&found);
+}
