@@ -23,14 +23,15 @@
 //! | boolean | the texts `true` and `false` in any case | `true`, `false` |
 //! | boolean | the numbers `1` and `0` | `true`, `false` |
 //! | string | a number or a boolean | its JSON text; integral numbers without a fraction |
-//! | array, object | JSON text of one, and no branch takes the text | the array or object, if it then fits |
+//! | array, object | JSON text of one that repeats no key, and no branch takes the text | the array or object, if it then fits |
 //! | array | a single value that is not `null` | an array of that value, if it then fits |
 //! | a listed value (`enum`, `const`) | another spelling of it by the rows above | the listed value |
 //! | a property that is declared, optional and not nullable | `null` | absent, at every depth |
 //!
 //! Everything else stays as it is and is refused: `null` where a value is required, `null` for a key that is
 //! not declared, `1.5` or `"abc"` for an integer, `"yes"` or `"1"` for a boolean, `0x10` and the empty text for
-//! a number, a number in text that would be rounded, anything but `null` for the type `null`.
+//! a number, a number in text that would be rounded, JSON text in which an object repeats a key (only the last value
+//! would be left), anything but `null` for the type `null`.
 //!
 //! Where the schema leaves a choice, these rules apply.
 //!
