@@ -5,7 +5,7 @@
 //! type, so that attributes' functions get the fields as they are; for reading it is a struct for each role, since the
 //! role is known by then.
 
-use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::LitStr;
 use syn::spanned::Spanned;
@@ -151,10 +151,14 @@ fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     let path = path(message);
     let (_, generics, _) = input.generics.split_for_impl();
     match &message.shape {
-        Shape::Unit => quote! {
-            #private::no_fields(fields)?;
-            #private::Ok(#path)
-        },
+        Shape::Unit => {
+            let read = if message.serde.deny_unknown_fields { "denied_fields" } else { "no_fields" };
+            let read = Ident::new(read, Span::call_site());
+            quote! {
+                #private::#read(fields)?;
+                #private::Ok(#path)
+            }
+        }
         Shape::Newtype(field) if field.serde.is_empty() => {
             let ty = field.ty;
             quote_spanned!(ty.span()=> <#ty as #private::Deserialize<'__de>>::deserialize(fields).map(#path))
