@@ -22,7 +22,8 @@ use crate::clock::Clock;
 use crate::error_text::{foreign_text, panic_text, without_endless_quotes};
 use crate::hook::{BeforeToolCall, HookContext, Hooks};
 use crate::message::{
-    CustomMessage, NestedCall, NestedCallStatus, NestedCalls, ThinkingLevel, ToolCall, ToolResultMessage,
+    AssistantMessage, CustomMessage, NestedCall, NestedCallStatus, NestedCalls, ThinkingLevel, ToolCall,
+    ToolResultMessage,
 };
 use crate::model::Model;
 use crate::tool::{AgentTool, CallTool, OnAbort, ToolContext, ToolHost, ToolOutput, ToolResult, UpdateFn};
@@ -34,6 +35,7 @@ pub(crate) struct Batch<M> {
     pub(crate) hooks: Hooks<M>,
     pub(crate) context: Transcript<M>,
     pub(crate) added: Transcript<M>,
+    pub(crate) answers: Arc<Vec<Arc<AssistantMessage>>>,
     pub(crate) model: Arc<Model>,
     pub(crate) thinking_level: ThinkingLevel,
     pub(crate) abort: AbortSignal,
@@ -193,6 +195,7 @@ impl<M: CustomMessage> Batch<M> {
         HookContext {
             transcript: &self.context,
             added: &self.added,
+            answers: &self.answers,
             model: &self.model,
             thinking_level: self.thinking_level,
             tools: self.tools.as_slice(),

@@ -121,6 +121,7 @@ impl ToolCaller {
             hooks: Hooks::new(),
             context: Transcript::new(),
             added: Transcript::new(),
+            answers: Arc::default(),
             model: Arc::default(),
             thinking_level: ThinkingLevel::Off,
             abort: self.abort.clone(),
