@@ -8,8 +8,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::Value;
 
 /// A type whose kind is told by one field of its object.
@@ -59,7 +61,7 @@ impl<'de, T: FromTagged<'de>> Visitor<'de> for TaggedVisitor<T> {
 /// A text that borrows from the input where it can.
 struct Key<'de>(Cow<'de, str>);
 
-impl<'de> serde::Deserialize<'de> for Key<'de> {
+impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct KeyVisitor;
         impl<'de> Visitor<'de> for KeyVisitor {
@@ -82,6 +84,42 @@ impl<'de> serde::Deserialize<'de> for Key<'de> {
             }
         }
         deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+/// Content in either of its two JSON forms. `null` is the empty text, as absent content is.
+pub(crate) enum TextOrBlocks<B> {
+    Text(String),
+    Blocks(Vec<B>),
+}
+
+impl<'de, B: Deserialize<'de>> Deserialize<'de> for TextOrBlocks<B> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EitherForm<B>(PhantomData<B>);
+        impl<'de, B: Deserialize<'de>> Visitor<'de> for EitherForm<B> {
+            type Value = TextOrBlocks<B>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of content blocks")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                self.visit_string(text.to_owned())
+            }
+
+            fn visit_string<E: Error>(self, text: String) -> Result<Self::Value, E> {
+                Ok(TextOrBlocks::Text(text))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+                self.visit_string(String::new())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(TextOrBlocks::Blocks)
+            }
+        }
+        deserializer.deserialize_any(EitherForm(PhantomData))
     }
 }
 
@@ -142,9 +180,8 @@ pub(crate) mod arc_list {
 /// a number that is none.
 pub(crate) fn null_as_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
-    T: Default + serde::Deserialize<'de>,
+    T: Default + Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    use serde::Deserialize;
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Replay;
 use super::replay::change_tools;
-use crate::message::{AgentMessage, RemovedTool, SystemMessage, Timestamp, ToolDeclaration};
+use crate::message::{AgentMessage, RemovedTool, SystemMessage, Timestamp, ToolDeclaration, same};
 
 /// Puts the declaration of `current` into the messages that are about to be written.
 ///
@@ -115,10 +115,6 @@ impl ToolChanges {
     fn are_those_of(&self, message: &SystemMessage) -> bool {
         self.added == message.tools_added && self.removed == message.tools_removed
     }
-}
-
-fn same(a: &Arc<ToolDeclaration>, b: &Arc<ToolDeclaration>) -> bool {
-    Arc::ptr_eq(a, b) || a == b
 }
 
 fn by_name(tools: &[Arc<ToolDeclaration>]) -> HashMap<&str, &Arc<ToolDeclaration>> {
