@@ -1,6 +1,6 @@
-//! Reading objects that carry their kind in one of their fields (`role`, `type`).
+//! Reading objects that carry their kind in one of their fields (`role`, `type`), and below that, fields of several forms.
 //!
-//! Where that field comes first, as in everything this crate writes, the other fields stream straight into the
+//! Where the kind comes first, as in everything this crate writes, the other fields stream straight into the
 //! kind's own type. Otherwise the fields before it are kept aside and read first. This needs a format that
 //! describes itself, as JSON does.
 
@@ -87,6 +87,34 @@ impl<'de> Deserialize<'de> for Key<'de> {
     }
 }
 
+/// The fields before the tag, then the fields after it.
+struct Fields<'de, A> {
+    before: std::vec::IntoIter<(Cow<'de, str>, Value)>,
+    value: Option<Value>,
+    rest: A,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'de, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        match self.before.next() {
+            Some((key, value)) => {
+                self.value = Some(value);
+                seed.deserialize(key.into_deserializer()).map(Some)
+            }
+            None => self.rest.next_key_seed(seed),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        match self.value.take() {
+            Some(value) => seed.deserialize(value).map_err(A::Error::custom),
+            None => self.rest.next_value_seed(seed),
+        }
+    }
+}
+
 /// Content in either of its two JSON forms. `null` is the empty text, as absent content is.
 pub(crate) enum TextOrBlocks<B> {
     Text(String),
@@ -120,34 +148,6 @@ impl<'de, B: Deserialize<'de>> Deserialize<'de> for TextOrBlocks<B> {
             }
         }
         deserializer.deserialize_any(EitherForm(PhantomData))
-    }
-}
-
-/// The fields before the tag, then the fields after it.
-struct Fields<'de, A> {
-    before: std::vec::IntoIter<(Cow<'de, str>, Value)>,
-    value: Option<Value>,
-    rest: A,
-}
-
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'de, A> {
-    type Error = A::Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        match self.before.next() {
-            Some((key, value)) => {
-                self.value = Some(value);
-                seed.deserialize(key.into_deserializer()).map(Some)
-            }
-            None => self.rest.next_key_seed(seed),
-        }
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        match self.value.take() {
-            Some(value) => seed.deserialize(value).map_err(A::Error::custom),
-            None => self.rest.next_value_seed(seed),
-        }
     }
 }
 
