@@ -73,8 +73,8 @@ mod tests;
 /// | `crate = path` | where the crate `turnstate` is, if it has another name: `crate = ::renamed` |
 ///
 /// Of serde's attributes on the type and on variants, `rename`, `rename_all`, `rename_all_fields`, `default` and
-/// `deny_unknown_fields` hold for messages too, unless the attributes above say otherwise; what a variant holds as a struct is
-/// read as that struct's own attributes say. The others concern only what serde itself derives, if anything.
+/// `deny_unknown_fields` hold for messages too, unless the attributes above say otherwise; a struct that a variant holds is read
+/// as its own attributes say. The others concern only what serde itself derives, if anything.
 ///
 /// # What does not compile
 ///

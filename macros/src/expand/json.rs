@@ -152,7 +152,7 @@ fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     let (_, generics, _) = input.generics.split_for_impl();
     match &message.shape {
         Shape::Unit => {
-            let read = if message.serde.deny_unknown_fields { "denied_fields" } else { "no_fields" };
+            let read = if message.denies_unknown_fields { "denied_fields" } else { "no_fields" };
             let read = Ident::new(read, Span::call_site());
             quote! {
                 #private::#read(fields)?;
@@ -192,7 +192,7 @@ fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     let serde = serde_path(input);
     let bound = bound(input);
     let transparent = matches!(message.shape, Shape::Newtype(_)).then(|| quote!(#[serde(transparent)]));
-    let deny = message.serde.deny_unknown_fields.then(|| quote!(#[serde(deny_unknown_fields)]));
+    let deny = message.denies_unknown_fields.then(|| quote!(#[serde(deny_unknown_fields)]));
     let renamed = renamed(message);
     let mirror = mirror_struct(input, message, marker(input, message));
     let default = default(input, message);
