@@ -256,6 +256,19 @@ fn a_type_may_refuse_unknown_fields_and_take_missing_ones_from_a_function() {
     assert_eq!(read::<Settings>(r#"{"role": "settings", "height": 50}"#), Settings { width: 80, height: 50 });
 }
 
+/// A struct that holds another type: there is no field that could be missing.
+#[derive(Debug, Clone, PartialEq, Default, CustomMessage)]
+#[serde(default)]
+#[message(skip)]
+struct Pair(#[serde(with = "numbers")] (u8, u8));
+
+#[test]
+fn a_default_of_a_struct_is_for_its_own_fields() {
+    assert_json(Pair((1, 2)), r#"{"role":"pair","a":1,"b":2}"#);
+    let half = serde_json::from_str::<AgentMessage<Pair>>(r#"{"role":"pair","a":1}"#);
+    assert!(half.unwrap_err().to_string().starts_with("missing field `b`"));
+}
+
 /// A struct of one role, with a form of its own for other uses.
 #[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize, CustomMessage)]
 #[serde(default, rename_all = "snake_case", rename = "a_note", tag = "kind")]

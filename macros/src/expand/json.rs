@@ -210,8 +210,10 @@ fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     }
 }
 
-/// The default value of a struct's mirror, where the struct says that missing fields come from its own.
+/// The default value of a struct's mirror, where the struct says that missing fields come from its own. What a newtype
+/// holds is never missing.
 fn default(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
+    let Shape::Named(fields) = &message.shape else { return None };
     let from = message.serde.default.as_ref()?;
     let private = private(input);
     let this = self_type(input);
@@ -220,7 +222,7 @@ fn default(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
         None => quote!(<#this as #private::Default>::default()),
     };
     let ident = input.ident;
-    let names: Vec<_> = message.named_fields().iter().map(|field| field.ident).collect();
+    let names: Vec<_> = fields.iter().map(|field| field.ident).collect();
     let values: Vec<_> = (0..names.len()).map(|index| binding(index, Span::call_site())).collect();
     let (generics, ty_generics, where_clause) = input.generics.split_for_impl();
     Some(quote! {
