@@ -185,3 +185,34 @@ where
 {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use serde_json::json;
+
+    use crate::message::{SystemMessage, TextContent, UserContent, UserMessage};
+
+    #[test]
+    fn content_that_is_not_there_is_the_empty_text_whoever_speaks() {
+        assert_eq!(UserContent::default(), UserContent::from(""));
+        assert_eq!(TextContent::default(), TextContent::from(""));
+        for fields in [json!({}), json!({ "content": null }), json!({ "content": "" })] {
+            let message = |role: &str| {
+                let mut message = fields.clone();
+                message["role"] = role.into();
+                message
+            };
+            let user: UserMessage = serde_json::from_value(message("user")).unwrap();
+            assert_eq!(user.content, UserContent::default());
+            let system: SystemMessage = serde_json::from_value(message("system")).unwrap();
+            assert_eq!(system.content, TextContent::default());
+        }
+    }
+
+    #[test]
+    fn content_of_another_kind_is_refused() {
+        let refused = serde_json::from_value::<UserContent>(json!(1)).unwrap_err().to_string();
+        assert_eq!(refused, "invalid type: integer `1`, expected a text or a list of content blocks");
+    }
+}
