@@ -82,3 +82,14 @@ pub fn unknown_role<T: CustomMessage, E: serde::de::Error>(role: &str) -> Result
 pub fn no_fields<'de, D: Deserializer<'de>>(fields: D) -> Result<(), D::Error> {
     serde::de::IgnoredAny::deserialize(fields).map(drop)
 }
+
+/// Refuses the fields of a message that has none and denies those it does not know.
+///
+/// # Errors
+/// If there is a field; it is named.
+pub fn denied_fields<'de, D: Deserializer<'de>>(fields: D) -> Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct NoFields {}
+    NoFields::deserialize(fields).map(|NoFields {}| ())
+}

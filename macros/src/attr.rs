@@ -259,7 +259,8 @@ pub(crate) struct SerdeAttrs {
     pub(crate) flatten: bool,
     /// Missing fields come from the type's default value, or from a function's.
     pub(crate) default: Option<DefaultFrom>,
-    pub(crate) deny_unknown_fields: bool,
+    /// The key, where fields that are not known are refused.
+    pub(crate) deny_unknown_fields: Option<Ident>,
 }
 
 /// Where missing fields come from.
@@ -295,7 +296,7 @@ impl SerdeAttrs {
                 let function = text(meta).and_then(|path| path.parse().ok());
                 self.default = Some(DefaultFrom { key: key.clone(), function });
             }
-            "deny_unknown_fields" => self.deny_unknown_fields = true,
+            "deny_unknown_fields" => self.deny_unknown_fields = Some(key.clone()),
             _ => {}
         }
     }

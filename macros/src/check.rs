@@ -24,6 +24,7 @@ pub(crate) fn check(input: &Input<'_>, errors: &mut Errors) {
     for message in &input.messages {
         no_field_is_called_role(message, errors);
         a_variant_has_no_default(message, errors);
+        what_is_held_denies_for_itself(message, errors);
         if let Kind::Own(own) = &message.kind {
             places_exist(message, own, errors);
         }
@@ -86,6 +87,15 @@ fn no_field_is_called_role(message: &Message<'_>, errors: &mut Errors) {
 fn a_variant_has_no_default(message: &Message<'_>, errors: &mut Errors) {
     if let (false, Some(from)) = (message.is_struct, &message.serde.default) {
         errors.at(&from.key, "a variant has no default value: mark the fields that may be missing");
+    }
+}
+
+/// What a variant holds is read by its own attributes. On the whole type the attribute is meant for the other variants.
+fn what_is_held_denies_for_itself(message: &Message<'_>, errors: &mut Errors) {
+    if let (false, Shape::Newtype(_), Some(key)) =
+        (message.is_struct, &message.shape, &message.serde.deny_unknown_fields)
+    {
+        errors.at(key, "unknown fields are up to the type that the variant holds; write it there");
     }
 }
 

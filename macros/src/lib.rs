@@ -61,7 +61,7 @@ mod tests;
 /// | attribute | what it does |
 /// |---|---|
 /// | `timestamp` | the message's time is this field: a `u64`, an `Option` of it, or a type that implements `TimestampField` |
-/// | `content` | a user message has this field's blocks after its text: a `Content`, an `Image`, an `Option` or a `Vec` of one, or a type that implements `ContentField` |
+/// | `content` | a user message has this field's blocks after its text: a `Content`, an `Image` or a `Text`, an `Option`, a `Vec`, a `Box` or an `Arc` of one, or a type that implements `ContentField` |
 /// | `#[serde(…)]` | as everywhere |
 ///
 /// # Attributes of the type
@@ -73,8 +73,8 @@ mod tests;
 /// | `crate = path` | where the crate `turnstate` is, if it has another name: `crate = ::renamed` |
 ///
 /// Of serde's attributes on the type and on variants, `rename`, `rename_all`, `rename_all_fields`, `default` and
-/// `deny_unknown_fields` hold for messages too, unless the attributes above say otherwise. The others concern only what serde
-/// itself derives, if anything.
+/// `deny_unknown_fields` hold for messages too, unless the attributes above say otherwise; a struct that a variant holds is read
+/// as its own attributes say. The others concern only what serde itself derives, if anything.
 ///
 /// # What does not compile
 ///

@@ -31,6 +31,8 @@ pub(crate) struct Message<'a> {
     pub(crate) shape: Shape<'a>,
     /// How the fields are called in JSON.
     pub(crate) field_case: Case,
+    /// Whether fields that are not known are refused: the message, or the whole type, says so.
+    pub(crate) denies_unknown_fields: bool,
     /// The `#[serde(…)]` attributes of the variant or struct.
     pub(crate) serde: SerdeAttrs,
     pub(crate) kind: Kind,
@@ -102,16 +104,11 @@ impl<'a> Input<'a> {
                 let cases = Cases::of(&attrs, serde.rename_all, serde.rename_all_fields);
                 let messages = data.variants.iter().filter_map(|variant| {
                     let attrs = Attrs::read(&variant.attrs, Owner::Variant, errors);
-                    let mut variant_serde = SerdeAttrs::read(&variant.attrs);
-                    variant_serde.deny_unknown_fields |= serde.deny_unknown_fields;
-                    Message::read(
-                        &variant.ident,
-                        false,
-                        (attrs, variant_serde),
-                        &variant.fields,
-                        cases,
-                        errors,
-                    )
+                    let own = (attrs, SerdeAttrs::read(&variant.attrs));
+                    let mut message =
+                        Message::read(&variant.ident, false, own, &variant.fields, cases, errors)?;
+                    message.denies_unknown_fields |= serde.deny_unknown_fields.is_some();
+                    Some(message)
                 });
                 (attrs.krate, messages.collect())
             }
@@ -155,7 +152,8 @@ impl<'a> Message<'a> {
         let shape = Shape::read(ident, fields, &mut marks, errors);
         let role = Role::of(ident, &attrs, &serde, cases.roles);
         let kind = Kind::read(ident, role, attrs, marks, fields, errors);
-        Some(Self { ident, is_struct, shape: shape?, field_case, serde, kind: kind? })
+        let denies_unknown_fields = serde.deny_unknown_fields.is_some();
+        Some(Self { ident, is_struct, shape: shape?, field_case, denies_unknown_fields, serde, kind: kind? })
     }
 
     /// The named fields; none of the other shapes.

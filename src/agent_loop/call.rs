@@ -20,7 +20,9 @@ use super::updates::Updates;
 use crate::abort::AbortSignal;
 use crate::error_text::{foreign_text, panic_text, without_endless_quotes};
 use crate::hook::{BeforeToolCall, HookContext};
-use crate::message::{CustomMessage, NestedCall, NestedCallStatus, NestedCalls, ToolCall, ToolResultMessage};
+use crate::message::{
+    AssistantMessage, CustomMessage, NestedCall, NestedCallStatus, NestedCalls, ToolCall, ToolResultMessage,
+};
 use crate::tool::{AgentTool, CallTool, OnAbort, ToolContext, ToolHost, ToolOutput, ToolResult, UpdateFn};
 use crate::transcript::Transcript;
 
@@ -29,6 +31,7 @@ pub(crate) struct Batch<M> {
     pub(crate) config: Arc<LoopConfig<M>>,
     pub(crate) context: Transcript<M>,
     pub(crate) added: Transcript<M>,
+    pub(crate) answers: Arc<Vec<Arc<AssistantMessage>>>,
     pub(crate) abort: AbortSignal,
     pub(crate) updates: Updates,
 }
@@ -182,6 +185,7 @@ impl<M: CustomMessage> Batch<M> {
         HookContext {
             transcript: &self.context,
             added: &self.added,
+            answers: &self.answers,
             model: &self.config.model,
             thinking_level: self.config.thinking_level,
             tools: self.config.tools.as_slice(),

@@ -72,6 +72,8 @@ pub(crate) struct Spine<M: CustomMessage> {
     /// Whether a hook has replaced the context: then it is no memory of the transcript any more.
     context_replaced: bool,
     added: Transcript<M>,
+    /// The model's own among the answers in `added`.
+    answers: Arc<Vec<Arc<AssistantMessage>>>,
     pub(super) abort: AbortSignal,
 }
 
@@ -102,8 +104,16 @@ impl<M> Pending<M> {
 impl<M: CustomMessage> Spine<M> {
     pub(super) fn new(desk: Desk<M>, config: LoopConfig<M>, memory: Memory<M>, abort: AbortSignal) -> Self {
         let options = with_identity(&config.options);
-        let config = Arc::new(config);
-        Self { desk, config, options, memory, context_replaced: false, added: Transcript::new(), abort }
+        Self {
+            desk,
+            config: Arc::new(config),
+            options,
+            memory,
+            context_replaced: false,
+            added: Transcript::new(),
+            answers: Arc::default(),
+            abort,
+        }
     }
 
     /// The memory, for the next run; `None` when it is no memory of the transcript any more.
@@ -258,6 +268,7 @@ impl<M: CustomMessage> Spine<M> {
             Err(failure) => self.answer_alone(&failure).await,
         };
         self.remember(answer.clone().into());
+        Arc::make_mut(&mut self.answers).push(answer.clone());
         answer
     }
 
@@ -384,6 +395,7 @@ impl<M: CustomMessage> Spine<M> {
         HookContext {
             transcript: &self.memory.context,
             added: &self.added,
+            answers: &self.answers,
             model: &self.config.model,
             thinking_level: self.config.thinking_level,
             tools: self.config.tools.as_slice(),
@@ -396,6 +408,7 @@ impl<M: CustomMessage> Spine<M> {
             config: self.config.clone(),
             context: self.memory.context.clone(),
             added: self.added.clone(),
+            answers: self.answers.clone(),
             abort: self.abort.clone(),
             updates: Updates::default(),
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::abort::AbortSignal;
-use crate::message::{AgentMessage, NoCustom, ThinkingLevel};
+use crate::message::{AgentMessage, AssistantMessage, NoCustom, ThinkingLevel};
 use crate::model::Model;
 use crate::tool::AgentTool;
 use crate::transcript::Transcript;
@@ -17,6 +17,9 @@ pub struct HookContext<'a, M = NoCustom> {
     pub transcript: &'a Transcript<M>,
     /// The messages this run has added so far; in a batch, up to the answer that made the calls.
     pub added: &'a [AgentMessage<M>],
+    /// The answers that the model has given in this run so far, one for each turn, in order; in a batch, up to the one that
+    /// made the calls. They are among those in `added`, where answers may also stand that the host has put in.
+    pub answers: &'a [Arc<AssistantMessage>],
     /// The model that is, or was last, asked.
     pub model: &'a Arc<Model>,
     /// How much it is asked to think.
@@ -40,6 +43,7 @@ impl<M> fmt::Debug for HookContext<'_, M> {
         f.debug_struct("HookContext")
             .field("messages", &self.transcript.len())
             .field("added", &self.added.len())
+            .field("answers", &self.answers.len())
             .field("model", &self.model.id)
             .field("thinking_level", &self.thinking_level)
             .field("tools", &self.tools.iter().map(AgentTool::name).collect::<Vec<_>>())

@@ -21,9 +21,8 @@ pub(crate) type KeyAnswer = Result<Option<ApiKey>, ModelError>;
 /// The future of a hook method that is not written: ready at once with the answer that changes nothing.
 ///
 /// It has no size, so boxing it allocates nothing.
-#[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
-pub struct Unchanged<T>(PhantomData<fn() -> T>);
+pub(super) struct Unchanged<T>(PhantomData<fn() -> T>);
 
 impl<T> Unchanged<T> {
     pub(super) fn new() -> Self {
@@ -32,7 +31,7 @@ impl<T> Unchanged<T> {
 }
 
 /// An answer that has a form which changes nothing.
-pub trait NoChange {
+pub(super) trait NoChange {
     /// That form.
     fn no_change() -> Self;
 }

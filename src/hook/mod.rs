@@ -26,7 +26,7 @@ pub(crate) use closure::{
     PrepareRequestFn, TransformContextFn,
 };
 pub use context::HookContext;
-pub use erased::Unchanged;
+use erased::Unchanged;
 pub use ready::{
     Approval, ApprovalRequest, CostBudget, Decision, RepeatedCalls, TokenBudget, ToolCallLimit, ToolFilter,
     TurnLimit,

@@ -140,8 +140,8 @@ impl<M: PartialEq> PartialEq for AgentMessage<M> {
     }
 }
 
-/// Shared values need no comparison.
-fn same<T: PartialEq>(a: &Arc<T>, b: &Arc<T>) -> bool {
+/// Whether two values are equal; shared ones need no comparison.
+pub(crate) fn same<T: PartialEq>(a: &Arc<T>, b: &Arc<T>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }
 

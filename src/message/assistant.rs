@@ -412,3 +412,20 @@ pub struct Deferred {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_shown_as_they_are_written_in_json() {
+        let reasons = ["pending", "stop", "length", "toolUse", "error", "aborted", "deferred"];
+        for word in reasons {
+            assert_eq!(serde_json::from_value::<StopReason>(word.into()).unwrap().to_string(), word);
+        }
+        for word in ["off", "minimal", "low", "medium", "high", "xhigh", "max"] {
+            assert_eq!(serde_json::from_value::<ThinkingLevel>(word.into()).unwrap().to_string(), word);
+        }
+    }
+}

@@ -132,7 +132,7 @@ impl<'de> Deserialize<'de> for ConstrainedSampling {
 
 /// Who sends the requests: providers show it in their statistics.
 ///
-/// A run's identity is [merged over](ClientIdentity::merged_over) the default one, which names this crate.
+/// What a run's identity does not say is taken from the default one, which [names this crate](ClientIdentity::this_crate).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -166,7 +166,7 @@ impl ClientIdentity {
 
     /// This identity, with the fields it does not say taken from `base`.
     #[must_use]
-    pub fn merged_over(self, base: Self) -> Self {
+    pub(crate) fn merged_over(self, base: Self) -> Self {
         Self {
             user_agent: self.user_agent.or(base.user_agent),
             attribution: self.attribution.or(base.attribution),

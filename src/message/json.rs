@@ -1,6 +1,6 @@
-//! Reading objects that carry their kind in one of their fields (`role`, `type`).
+//! Reading objects that carry their kind in one of their fields (`role`, `type`), and below that, fields of several forms.
 //!
-//! Where that field comes first, as in everything this crate writes, the other fields stream straight into the
+//! Where the kind comes first, as in everything this crate writes, the other fields stream straight into the
 //! kind's own type. Otherwise the fields before it are kept aside and read first. This needs a format that
 //! describes itself, as JSON does.
 
@@ -8,8 +8,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::Value;
 
 /// A type whose kind is told by one field of its object.
@@ -59,7 +61,7 @@ impl<'de, T: FromTagged<'de>> Visitor<'de> for TaggedVisitor<T> {
 /// A text that borrows from the input where it can.
 struct Key<'de>(Cow<'de, str>);
 
-impl<'de> serde::Deserialize<'de> for Key<'de> {
+impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct KeyVisitor;
         impl<'de> Visitor<'de> for KeyVisitor {
@@ -113,6 +115,42 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<'de, A> {
     }
 }
 
+/// Content in either of its two JSON forms. `null` is the empty text, as absent content is.
+pub(crate) enum TextOrBlocks<B> {
+    Text(String),
+    Blocks(Vec<B>),
+}
+
+impl<'de, B: Deserialize<'de>> Deserialize<'de> for TextOrBlocks<B> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct EitherForm<B>(PhantomData<B>);
+        impl<'de, B: Deserialize<'de>> Visitor<'de> for EitherForm<B> {
+            type Value = TextOrBlocks<B>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of content blocks")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                self.visit_string(text.to_owned())
+            }
+
+            fn visit_string<E: Error>(self, text: String) -> Result<Self::Value, E> {
+                Ok(TextOrBlocks::Text(text))
+            }
+
+            fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+                self.visit_string(String::new())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(TextOrBlocks::Blocks)
+            }
+        }
+        deserializer.deserialize_any(EitherForm(PhantomData))
+    }
+}
+
 /// Lists of shared values: written and read as the values themselves.
 pub(crate) mod arc_list {
     use std::sync::Arc;
@@ -142,9 +180,39 @@ pub(crate) mod arc_list {
 /// a number that is none.
 pub(crate) fn null_as_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
-    T: Default + serde::Deserialize<'de>,
+    T: Default + Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    use serde::Deserialize;
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use serde_json::json;
+
+    use crate::message::{SystemMessage, TextContent, UserContent, UserMessage};
+
+    #[test]
+    fn content_that_is_not_there_is_the_empty_text_whoever_speaks() {
+        assert_eq!(UserContent::default(), UserContent::from(""));
+        assert_eq!(TextContent::default(), TextContent::from(""));
+        for fields in [json!({}), json!({ "content": null }), json!({ "content": "" })] {
+            let message = |role: &str| {
+                let mut message = fields.clone();
+                message["role"] = role.into();
+                message
+            };
+            let user: UserMessage = serde_json::from_value(message("user")).unwrap();
+            assert_eq!(user.content, UserContent::default());
+            let system: SystemMessage = serde_json::from_value(message("system")).unwrap();
+            assert_eq!(system.content, TextContent::default());
+        }
+    }
+
+    #[test]
+    fn content_of_another_kind_is_refused() {
+        let refused = serde_json::from_value::<UserContent>(json!(1)).unwrap_err().to_string();
+        assert_eq!(refused, "invalid type: integer `1`, expected a text or a list of content blocks");
+    }
 }

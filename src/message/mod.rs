@@ -21,6 +21,7 @@ mod tool_result;
 mod usage;
 mod user;
 
+pub(crate) use agent_message::same;
 pub use agent_message::{AgentMessage, Message};
 pub use assistant::{
     AssistantContent, AssistantMessage, Deferred, Diagnostic, DiagnosticCode, DiagnosticError, StopReason,

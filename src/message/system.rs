@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
-use super::json::{FromTagged, arc_list, null_as_default, read_tagged, unknown_tag};
+use super::json::{FromTagged, TextOrBlocks, arc_list, null_as_default, read_tagged, unknown_tag};
 use super::{Text, Timestamp, ToolDeclaration};
 
 /// What the host tells the model: prompt text, named sections, and which tools it may call.
@@ -172,35 +172,12 @@ impl<'de> Deserialize<'de> for TextBlock {
 
 impl<'de> Deserialize<'de> for TextContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextOrBlocks;
-        impl<'de> Visitor<'de> for TextOrBlocks {
-            type Value = TextContent;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of text blocks")
+        Ok(match TextOrBlocks::deserialize(deserializer)? {
+            TextOrBlocks::Text(text) => Self::Text(text),
+            TextOrBlocks::Blocks(blocks) => {
+                Self::Blocks(blocks.into_iter().map(|TextBlock(text)| text).collect())
             }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<TextContent, E> {
-                Ok(TextContent::Text(text.to_owned()))
-            }
-
-            fn visit_string<E: serde::de::Error>(self, text: String) -> Result<TextContent, E> {
-                Ok(TextContent::Text(text))
-            }
-
-            fn visit_unit<E: serde::de::Error>(self) -> Result<TextContent, E> {
-                Ok(TextContent::default())
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<TextContent, A::Error> {
-                let mut blocks = Vec::new();
-                while let Some(TextBlock(block)) = seq.next_element()? {
-                    blocks.push(block);
-                }
-                Ok(TextContent::Blocks(blocks))
-            }
-        }
-        deserializer.deserialize_any(TextOrBlocks)
+        })
     }
 }
 

@@ -1,11 +1,8 @@
 //! User messages.
 
-use std::fmt;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use serde::de::{Deserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
-
-use super::json::null_as_default;
+use super::json::{TextOrBlocks, null_as_default};
 use super::{Content, Timestamp};
 
 /// What a person, or the host in a person's name, says to the model.
@@ -60,7 +57,7 @@ impl UserContent {
 
 impl Default for UserContent {
     fn default() -> Self {
-        Self::Blocks(Vec::new())
+        Self::Text(String::new())
     }
 }
 
@@ -84,34 +81,9 @@ impl From<Vec<Content>> for UserContent {
 
 impl<'de> Deserialize<'de> for UserContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextOrBlocks;
-        impl<'de> Visitor<'de> for TextOrBlocks {
-            type Value = UserContent;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of text and image blocks")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<UserContent, E> {
-                Ok(UserContent::Text(text.to_owned()))
-            }
-
-            fn visit_string<E: serde::de::Error>(self, text: String) -> Result<UserContent, E> {
-                Ok(UserContent::Text(text))
-            }
-
-            fn visit_unit<E: serde::de::Error>(self) -> Result<UserContent, E> {
-                Ok(UserContent::default())
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<UserContent, A::Error> {
-                let mut blocks = Vec::new();
-                while let Some(block) = seq.next_element()? {
-                    blocks.push(block);
-                }
-                Ok(UserContent::Blocks(blocks))
-            }
-        }
-        deserializer.deserialize_any(TextOrBlocks)
+        Ok(match TextOrBlocks::deserialize(deserializer)? {
+            TextOrBlocks::Text(text) => Self::Text(text),
+            TextOrBlocks::Blocks(blocks) => Self::Blocks(blocks),
+        })
     }
 }

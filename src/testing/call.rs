@@ -127,6 +127,7 @@ impl ToolCaller {
             config: Arc::new(config),
             context: Transcript::new(),
             added: Transcript::new(),
+            answers: Arc::default(),
             abort: self.abort.clone(),
             updates: Default::default(),
         }

@@ -1,14 +1,13 @@
 //! Tools with their argument type erased: what a run holds.
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::schema::{Coercion, InvalidArguments, Schema, SchemaError};
+use super::schema::{Coercion, Schema, SchemaError};
 use super::{Tool, ToolArgs, ToolContext, ToolError, ToolOutput};
 use crate::async_fn::{SendAsyncFn2, SendAsyncFn3};
 use crate::error_text::without_endless_quotes;
@@ -21,8 +20,8 @@ pub struct AgentTool(Arc<Inner>);
 #[derive(Clone)]
 struct Inner {
     declaration: Arc<ToolDeclaration>,
-    /// `None` when the schema cannot be compiled: then the typed tool's own reading is the check.
-    schema: Option<Schema>,
+    /// A schema that cannot be used is kept as the reason: the tool cannot be called.
+    schema: Result<Schema, SchemaError>,
     label: Option<String>,
     execution_mode: ExecutionMode,
     on_abort: OnAbort,
@@ -84,11 +83,13 @@ trait Body: Send + Sync + 'static {
 impl AgentTool {
     /// A typed tool.
     ///
-    /// A schema that cannot be compiled is declared as an open object, and the arguments are checked by reading them
-    /// alone; [`try_new`](Self::try_new) reports it instead.
+    /// A schema of its arguments that cannot be used is a mistake in the program. It does not panic: the tool is declared
+    /// with any object for its arguments, each call of it gets an error result that tells the mistake, and
+    /// [`schema_fault`](Self::schema_fault) gives it, for an assertion in a test. [`try_new`](Self::try_new) makes no such
+    /// tool.
     #[must_use]
     pub fn new(tool: impl Tool) -> Self {
-        let schema = schema_of(&tool).ok();
+        let schema = schema_of(&tool);
         Self::typed(tool, schema)
     }
 
@@ -98,17 +99,16 @@ impl AgentTool {
     /// When the JSON Schema of its arguments cannot be compiled.
     pub fn try_new(tool: impl Tool) -> Result<Self, SchemaError> {
         let schema = schema_of(&tool)?;
-        Ok(Self::typed(tool, Some(schema)))
+        Ok(Self::typed(tool, Ok(schema)))
     }
 
-    fn typed<T: Tool>(tool: T, schema: Option<Schema>) -> Self {
-        let declared = schema.clone().unwrap_or_else(Schema::any_object);
+    fn typed<T: Tool>(tool: T, schema: Result<Schema, SchemaError>) -> Self {
+        let declared = match &schema {
+            Ok(schema) => schema.to_shared_json(),
+            Err(_) => Arc::new(json!({ "type": "object" })),
+        };
         Self(Arc::new(Inner {
-            declaration: Arc::new(ToolDeclaration::new(
-                tool.name(),
-                tool.description(),
-                declared.to_shared_json(),
-            )),
+            declaration: Arc::new(ToolDeclaration::new(tool.name(), tool.description(), declared)),
             schema,
             label: tool.label().map(str::to_owned),
             execution_mode: tool.execution_mode(),
@@ -145,7 +145,7 @@ impl AgentTool {
         let schema = Schema::from_json(schema)?;
         Ok(Self(Arc::new(Inner {
             declaration: Arc::new(ToolDeclaration::new(name, description, schema.to_shared_json())),
-            schema: Some(schema),
+            schema: Ok(schema),
             label: None,
             execution_mode: ExecutionMode::default(),
             on_abort: OnAbort::default(),
@@ -282,6 +282,13 @@ impl AgentTool {
         self.0.replay_policy
     }
 
+    /// Why the schema of the arguments cannot be used, if it cannot: such a tool cannot be called. Only
+    /// [`new`](Self::new), and what makes tools through it as [`tool_fn`](super::tool_fn) does, can make one.
+    #[must_use]
+    pub fn schema_fault(&self) -> Option<&SchemaError> {
+        self.0.schema.as_ref().err()
+    }
+
     /// The JSON Schema of the structured content, if the tool has one.
     #[must_use]
     pub fn output_schema(&self) -> Option<&Value> {
@@ -294,13 +301,14 @@ impl AgentTool {
     }
 
     /// Coerces the arguments and checks them against the schema.
-    pub(crate) fn check(
-        &self,
-        arguments: Map<String, Value>,
-    ) -> Result<Map<String, Value>, InvalidArguments> {
+    pub(crate) fn check(&self, arguments: Map<String, Value>) -> Result<Map<String, Value>, ToolError> {
+        let name = self.name();
         match &self.0.schema {
-            Some(schema) => schema.check(self.name(), arguments, self.0.coercion),
-            None => Ok(arguments),
+            Ok(schema) => Ok(schema.check(name, arguments, self.0.coercion)?),
+            Err(fault) => Err(ToolError::from(format!(
+                "Tool `{name}` cannot be called, whatever the arguments: {fault}. This is a mistake in the program that \
+                 offers it: go on without the tool."
+            ))),
         }
     }
 
@@ -426,14 +434,8 @@ where
         cx: ToolContext<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         let running = (self.0.clone())(arguments, cx);
-        Box::pin(into_output(running))
+        Box::pin(async move { Ok(running.await?.into()) })
     }
-}
-
-async fn into_output<T: Into<ToolOutput>>(
-    running: impl Future<Output = Result<T, ToolError>>,
-) -> Result<ToolOutput, ToolError> {
-    Ok(running.await?.into())
 }
 
 struct Around<F> {

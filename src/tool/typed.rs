@@ -120,10 +120,10 @@ pub trait Tool: Send + Sync + 'static {
     note = "derive `serde::Deserialize` and `schemars::JsonSchema` for it; a tool without arguments takes `NoArgs`"
 )]
 pub trait ToolArgs: DeserializeOwned + Send + 'static {
-    /// The JSON Schema that the model is shown.
+    /// The JSON Schema that the model is shown, and that each call's arguments are checked against.
     ///
     /// # Errors
-    /// When the schema cannot be used.
+    /// When the schema cannot be used: [`AgentTool::new`](super::AgentTool::new) says what becomes of such a tool.
     fn schema() -> Result<Schema, SchemaError>;
 }
 
@@ -131,7 +131,7 @@ pub trait ToolArgs: DeserializeOwned + Send + 'static {
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + schemars::JsonSchema + Send + 'static> ToolArgs for T {
     fn schema() -> Result<Schema, SchemaError> {
-        Schema::try_of::<T>()
+        Schema::of::<T>()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::Messages;
-use super::repair::made_up_result;
+use super::repair::missing_result;
 use crate::message::{AssistantMessage, Message, Timestamp, ToolCall, ToolResultMessage};
 
 /// The calls of the latest answer, while some of them have no result.
@@ -65,7 +65,7 @@ impl Batch {
         for call in self.calls.drain(..) {
             match take_early(&mut self.early, &call) {
                 Some(result) => messages.push(result),
-                None => messages.push(made_up_result(&call, self.timestamp)),
+                None => messages.push(missing_result(&call, self.timestamp)),
             }
         }
         self.close(messages);
@@ -82,13 +82,6 @@ impl Batch {
     /// Keeps a message back until the calls are answered.
     pub(super) fn hold(&mut self, message: Message) {
         self.held.push(message);
-    }
-
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) {
-        self.calls.clear();
-        self.early.clear();
-        self.held.clear();
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Replay;
 use super::replay::change_tools;
-use crate::message::{AgentMessage, RemovedTool, SystemMessage, Timestamp, ToolDeclaration};
+use crate::message::{AgentMessage, RemovedTool, SystemMessage, Timestamp, ToolDeclaration, same};
 
 /// Puts the declaration of `current` into the messages that are about to be written.
 ///
@@ -22,7 +22,7 @@ use crate::message::{AgentMessage, RemovedTool, SystemMessage, Timestamp, ToolDe
 /// difference: a declaration would only cost the provider's cache of the conversation. `now`, in milliseconds since the
 /// Unix epoch, is asked only for a message of its own.
 #[must_use]
-pub fn declare<M>(
+pub(crate) fn declare<M>(
     replay: &Replay,
     current: &[Arc<ToolDeclaration>],
     mut pending: Vec<AgentMessage<M>>,
@@ -53,7 +53,7 @@ pub fn declare<M>(
 /// `None` if there is neither. Its time is 0 and tool changes in `prompt` are replaced, so two runs built alike start
 /// alike. Put it in with [`Transcript::begin_with`](super::Transcript::begin_with).
 #[must_use]
-pub fn initial_system_message(
+pub(crate) fn initial_system_message(
     prompt: SystemMessage,
     tools: &[Arc<ToolDeclaration>],
 ) -> Option<SystemMessage> {
@@ -117,10 +117,6 @@ impl ToolChanges {
     }
 }
 
-fn same(a: &Arc<ToolDeclaration>, b: &Arc<ToolDeclaration>) -> bool {
-    Arc::ptr_eq(a, b) || a == b
-}
-
 fn by_name(tools: &[Arc<ToolDeclaration>]) -> HashMap<&str, &Arc<ToolDeclaration>> {
     tools.iter().map(|tool| (tool.name.as_str(), tool)).collect()
 }
@@ -128,59 +124,14 @@ fn by_name(tools: &[Arc<ToolDeclaration>]) -> HashMap<&str, &Arc<ToolDeclaration
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
-    use std::fs;
-
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use serde::Deserialize;
     use serde_json::json;
 
     use super::*;
     use crate::message::NoCustom;
     use crate::transcript::samples::{Any, adds, any_message, any_system, any_tools, result, tool};
     use crate::transcript::{Projector, Repair, Transcript};
-
-    #[derive(Deserialize)]
-    struct Vectors {
-        vectors: Vec<Vector>,
-    }
-
-    #[derive(Deserialize)]
-    struct Vector {
-        previous: Vec<ToolDeclaration>,
-        current: Vec<ToolDeclaration>,
-        expect: Names,
-    }
-
-    #[derive(Deserialize, Debug, PartialEq, Default)]
-    struct Names {
-        added: Vec<String>,
-        removed: Vec<String>,
-    }
-
-    #[test]
-    fn tells_tools_apart_as_the_reference_traces_do_except_by_the_order_of_keys() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/vectors/tool_diff.json");
-        let Vectors { vectors } = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-        assert_eq!(vectors.len(), 12);
-        let mut differences = 0;
-        for Vector { previous, current, expect } in vectors {
-            let [previous, current] =
-                [previous, current].map(|tools| tools.into_iter().map(Arc::new).collect::<Vec<_>>());
-            let ToolChanges { added, removed } = ToolChanges::between(&previous, &current);
-            let names = Names {
-                added: added.iter().map(|tool| tool.name.clone()).collect(),
-                removed: removed.into_iter().map(|tool| tool.name).collect(),
-            };
-            if names != expect {
-                // The traces compare texts: there, the same schema with its keys in another order is a change.
-                assert_eq!(previous, current);
-                assert_eq!(names, Names::default());
-                differences += 1;
-            }
-        }
-        assert_eq!(differences, 1);
-    }
 
     #[test]
     fn declarations_are_compared_as_json_values() {

@@ -28,7 +28,7 @@ impl<M> Transcript<M> {
     ///
     /// A transcript that starts with a system message already is left as it is: it comes from an earlier
     /// conversation, and its prompt is kept. Tools that it does not declare are declared by the next run.
-    pub fn begin_with(&mut self, system: Option<SystemMessage>) {
+    pub(crate) fn begin_with(&mut self, system: Option<SystemMessage>) {
         if matches!(self.first(), Some(AgentMessage::System(_))) {
             return;
         }

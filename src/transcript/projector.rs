@@ -17,7 +17,8 @@ use crate::message::{AgentMessage, CustomMessage, Message};
 /// * Answers that failed or were aborted are left out, so a retry asks the question again.
 /// * Blank text blocks are left out, and messages without any content. A tool result without content stays, since
 ///   it answers its call, and so does a system message that sets sections or changes tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Repair {
     /// Requests are repaired.
     #[default]
@@ -32,7 +33,8 @@ pub enum Repair {
 /// [`request`](Self::request). Nothing is built again, and what a request held is a prefix of what the next one
 /// holds, with repair too, so that a provider's cache of the conversation stays warm.
 ///
-/// A message that a hook has changed or taken away cannot be taken back out of the fold: [`rebuild`](Self::rebuild).
+/// A message that is changed or taken away later cannot be taken back out of the fold: make a new one, by
+/// [`of`](Self::of).
 #[derive(Debug, Clone, Default)]
 pub struct Projector {
     repair: Repair,
@@ -93,18 +95,6 @@ impl Projector {
         messages
     }
 
-    /// Starts anew with other messages, for a transcript that was changed other than at its end.
-    pub fn rebuild<M: CustomMessage>(&mut self, transcript: &[AgentMessage<M>]) {
-        self.clear();
-        self.extend(transcript);
-    }
-
-    /// Starts anew without messages.
-    pub fn clear(&mut self) {
-        self.messages.clear();
-        self.batch.clear();
-    }
-
     fn push_repaired(&mut self, message: Message) {
         match repaired(message) {
             None => {}
@@ -135,7 +125,7 @@ mod tests {
         UserMessage,
     };
     use crate::transcript::Transcript;
-    use crate::transcript::repair::made_up_result;
+    use crate::transcript::repair::missing_result;
     use crate::transcript::samples::{
         Any, Sample, adds, answer, any_message, any_transcript, call, calls, result, sound_transcript,
         stopped, tool,
@@ -151,7 +141,7 @@ mod tests {
     }
 
     fn made_up(id: &str) -> Any {
-        made_up_result(&ToolCall::new(id, "tool", serde_json::Map::new()), 7).into()
+        missing_result(&ToolCall::new(id, "tool", serde_json::Map::new()), 7).into()
     }
 
     fn text(text: &str) -> Any {
@@ -355,16 +345,6 @@ mod tests {
         assert_eq!((held.len(), projector.request().len()), (2, 3));
     }
 
-    #[test]
-    fn starting_anew_forgets_open_calls_and_spares_a_held_request() {
-        let mut projector = Projector::of(Repair::On, &[calls(["a"]), Any::user("u"), result("b", "B")]);
-        let held = projector.request();
-        projector.extend(&[calls(["a", "b"]), Any::user("v"), result("b", "B")]);
-        projector.rebuild(&[Any::user("w"), result("a", "A")]);
-        assert_eq!(projector.request(), seen(&[Any::user("w")]));
-        assert_eq!(held.len(), 3);
-    }
-
     /// Repair written down a second time, over the whole list at once.
     fn repaired_at_once(transcript: &[Any]) -> Vec<Message> {
         let kept: Vec<_> = seen(transcript).iter().cloned().filter_map(repaired).collect();
@@ -381,7 +361,7 @@ mod tests {
                         |m: &Message| matches!(m, Message::ToolResult(r) if r.tool_call_id == call.id);
                     request.push(match results.iter().position(answers) {
                         Some(at) => results.remove(at),
-                        None => made_up_result(call, answer.timestamp).into(),
+                        None => missing_result(call, answer.timestamp).into(),
                     });
                 }
             }

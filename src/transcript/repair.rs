@@ -26,7 +26,7 @@ pub(super) fn repaired(message: Message) -> Option<Message> {
 
 /// The result of a call that has none. It has the time of the answer that asked for the call, so that the same
 /// transcript always gives the same request.
-pub(super) fn made_up_result(call: &ToolCall, timestamp: Timestamp) -> ToolResultMessage {
+pub(super) fn missing_result(call: &ToolCall, timestamp: Timestamp) -> ToolResultMessage {
     let mut result = ToolResultMessage::new(&call.id, &call.name, vec![Content::text(NO_RESULT)]);
     result.is_error = true;
     result.made_up = true;
@@ -98,13 +98,13 @@ mod tests {
     use crate::message::RemovedTool;
 
     #[test]
-    fn a_made_up_result_says_that_it_is_one_and_has_the_time_of_the_answer() {
+    fn a_missing_result_says_that_it_is_one_and_has_the_time_of_the_answer() {
         let call = ToolCall { id: "a".to_owned(), name: "read".to_owned(), ..ToolCall::default() };
         let mut expected = ToolResultMessage::new("a", "read", vec![Content::text(NO_RESULT)]);
         expected.is_error = true;
         expected.made_up = true;
         expected.timestamp = 7;
-        assert_eq!(made_up_result(&call, 7), expected);
+        assert_eq!(missing_result(&call, 7), expected);
     }
 
     #[test]

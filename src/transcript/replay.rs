@@ -96,12 +96,6 @@ impl Replay {
     pub fn tools(&self) -> &[Arc<ToolDeclaration>] {
         &self.tools
     }
-
-    /// The current declaration of the tool `name`.
-    #[must_use]
-    pub fn find(&self, name: &str) -> Option<&Arc<ToolDeclaration>> {
-        self.tools.iter().find(|tool| tool.name == name)
-    }
 }
 
 /// What a system message does to the tools of the moment.
@@ -125,47 +119,14 @@ fn join(prompt: &mut String, part: &str) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
-    use std::{fs, slice};
+    use std::slice;
 
     use proptest::collection::vec;
     use proptest::prelude::*;
-    use serde::Deserialize;
 
     use super::*;
-    use crate::transcript::samples::{Any, adds, any_system, any_transcript, tool};
-
-    #[derive(Deserialize)]
-    struct Vectors {
-        vectors: Vec<Vector>,
-    }
-
-    #[derive(Deserialize)]
-    struct Vector {
-        messages: Vec<Any>,
-        expect: Expect,
-    }
-
-    #[derive(Deserialize)]
-    struct Expect {
-        system: Option<Any>,
-        prompt: String,
-        tools: Vec<String>,
-    }
-
-    #[test]
-    fn replays_as_the_reference_traces_do() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/vectors/replay.json");
-        let Vectors { vectors } = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-        assert_eq!(vectors.len(), 20);
-        for Vector { messages, expect } in vectors {
-            let replay = Replay::of(&messages);
-            assert_eq!(replay.system().map(Any::from), expect.system, "{messages:?}");
-            assert_eq!(replay.prompt(), expect.prompt, "{messages:?}");
-            assert_eq!(names(&replay), expect.tools, "{messages:?}");
-        }
-    }
+    use crate::transcript::samples::{adds, any_system, any_transcript, tool};
 
     #[test]
     fn a_tool_declared_again_keeps_its_place_and_one_removed_and_added_goes_to_the_end() {
@@ -177,8 +138,7 @@ mod tests {
         assert_eq!(names(&replay), ["read", "calc"]);
         replay.push(&adds("", slice::from_ref(&new), &["read"]));
         assert_eq!(names(&replay), ["calc", "read"]);
-        assert_eq!(replay.find("read"), Some(&new));
-        assert_eq!(replay.find("ghost"), None);
+        assert_eq!(replay.tools().last(), Some(&new));
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::executor::block_on;
 use serde_json::Map;
 use turnstate::hook::{
-    Approval, CostBudget, Decision, FinishTurn, PrepareNextTurn, RepeatedCalls, TokenBudget, ToolCallLimit,
-    ToolFilter, TurnLimit,
+    Approval, BeforeToolCall, CostBudget, Decision, FinishTurn, PrepareNextTurn, RepeatedCalls, TokenBudget,
+    ToolCallLimit, ToolFilter, TurnLimit,
 };
-use turnstate::message::{StopReason, Usage};
+use turnstate::message::{AgentMessage, AssistantMessage, StopReason, ToolCall, ToolResultMessage, Usage};
 use turnstate::model::{Delta, Done};
 use turnstate::tool::{ExecutionMode, NoArgs, ToolOutput, tool_fn};
 use turnstate::{Agent, Ending, Hook, Run, RunBuilder};
@@ -106,6 +106,77 @@ fn a_hook_that_always_continues_is_ended_one_turn_after_any_limit() {
         assert_eq!(run.outcome().unwrap().ending, ended(reason));
         assert_eq!(run.outcome().unwrap().added.len(), 1 + turns);
     }
+}
+
+#[test]
+fn a_tool_call_limit_that_was_passed_without_going_on_ends_a_run_that_goes_on_all_the_same() {
+    let run = builder(vec![call("a", "read"), text("one"), text("never")])
+        .before_tool_call(async |_, _| BeforeToolCall::Answer(ToolOutput::text("kept").terminating()))
+        .hook(ToolCallLimit::new(0))
+        .finish_turn(async |_, _| FinishTurn::Continue)
+        .build();
+    let run = block_on(run.prompt("go").finish());
+    assert_eq!(run.outcome().unwrap().ending, ended("the tool call limit of 0 is used up"));
+    assert_eq!(texts(&run.outcome().unwrap().added)[2..], ["result: kept", "assistant: one"]);
+}
+
+/// An example of a conversation, as hosts put it before a question: a call that used much, and its result.
+fn example() -> Vec<AgentMessage> {
+    let mut answer = AssistantMessage::new(vec![ToolCall::new("e", "read", Map::new()).into()]);
+    answer.usage = usage(1000, 1.0);
+    let mut result = ToolResultMessage::new("e", "read", vec!["read done".into()]);
+    result.usage = Some(usage(1000, 1.0));
+    vec![answer.into(), result.into(), AgentMessage::user("And now?")]
+}
+
+#[test]
+fn answers_that_the_host_puts_in_count_for_no_limit() {
+    fn limited(hook: impl Hook<turnstate::message::NoCustom>) -> Run<turnstate::Idle> {
+        let usage = usage(1, 0.5);
+        builder(vec![spends("a", usage), spends("b", usage), text("never")])
+            .hook(hook)
+            .prepare_next_turn(async |_, _| {
+                let mut prepared = PrepareNextTurn::unchanged();
+                prepared.messages = example();
+                prepared
+            })
+            .build()
+    }
+    let runs = [
+        (limited(TurnLimit::new(2)), "the turn limit of 2 is reached"),
+        (limited(ToolCallLimit::new(1)), "the tool call limit of 1 is used up"),
+        (limited(TokenBudget::new(2)), "the budget of 2 tokens is used up: 2 were used"),
+        (limited(CostBudget::new(1.0)), "the budget of 1.0000 is used up: the run has cost 1.0000"),
+    ];
+    for (run, reason) in runs {
+        let run = block_on(run.prompt(example()).finish());
+        assert_eq!(run.outcome().unwrap().ending, ended(reason));
+        let answers =
+            run.outcome().unwrap().added.iter().filter(|message| message.role() == "assistant").count();
+        assert_eq!(answers, 4, "two of the model's and two of the host's: {reason}");
+    }
+}
+
+#[test]
+fn a_hook_is_told_which_answers_are_the_models() {
+    let log = Log::new();
+    let seen = log.clone();
+    let run = builder(vec![call("a", "read"), text("done")])
+        .before_tool_call({
+            let log = log.clone();
+            async move |_, cx| {
+                log.note(format!("call {}", cx.answers.len()));
+                BeforeToolCall::Allow
+            }
+        })
+        .finish_turn(async move |turn, cx| {
+            assert!(Arc::ptr_eq(cx.answers.last().unwrap(), &turn.message));
+            seen.note(format!("turn {}", cx.answers.len()));
+            FinishTurn::Default
+        })
+        .build();
+    let _ = block_on(run.prompt(example()).finish());
+    assert_eq!(log.take(), ["call 1", "turn 1", "turn 2"]);
 }
 
 #[test]

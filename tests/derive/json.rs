@@ -148,6 +148,9 @@ enum Attributes {
     #[message(skip, role = "strict", rename_all_fields = "snake_case")]
     #[serde(rename = "not this", rename_all = "UPPERCASE", deny_unknown_fields)]
     Strict { some_field: u8 },
+    #[message(skip, role = "bare")]
+    #[serde(deny_unknown_fields)]
+    Bare,
     #[message(skip)]
     Newtype(#[serde(with = "numbers")] (u8, u8)),
 }
@@ -218,6 +221,11 @@ fn attributes_of_serde_are_respected() {
         strict.unwrap_err().to_string(),
         "unknown field `x`, expected `some_field` at line 1 column 35"
     );
+    assert_json(Attributes::Bare, r#"{"role":"bare"}"#);
+    for json in [r#"{"role":"bare","x":1}"#, r#"{"x":1,"role":"bare"}"#] {
+        let bare = serde_json::from_str::<AgentMessage<Attributes>>(json).unwrap_err().to_string();
+        assert!(bare.starts_with("unknown field `x`, there are no fields"), "{bare}");
+    }
 }
 
 #[test]
@@ -227,7 +235,11 @@ fn a_type_may_refuse_unknown_fields_and_take_missing_ones_from_a_function() {
     enum Strict {
         #[message(skip)]
         One { number: u8 },
+        #[message(skip)]
+        None,
     }
+    let none = serde_json::from_str::<AgentMessage<Strict>>(r#"{"role":"none","x":1}"#);
+    assert_eq!(none.unwrap_err().to_string(), "unknown field `x`, there are no fields at line 1 column 18");
     let strict = serde_json::from_str::<AgentMessage<Strict>>(r#"{"role":"one","number":1,"x":1}"#);
     assert_eq!(strict.unwrap_err().to_string(), "unknown field `x`, expected `number` at line 1 column 28");
 
@@ -242,6 +254,19 @@ fn a_type_may_refuse_unknown_fields_and_take_missing_ones_from_a_function() {
         Settings { width: 80, height: 24 }
     }
     assert_eq!(read::<Settings>(r#"{"role": "settings", "height": 50}"#), Settings { width: 80, height: 50 });
+}
+
+/// A struct that holds another type: there is no field that could be missing.
+#[derive(Debug, Clone, PartialEq, Default, CustomMessage)]
+#[serde(default)]
+#[message(skip)]
+struct Pair(#[serde(with = "numbers")] (u8, u8));
+
+#[test]
+fn a_default_of_a_struct_is_for_its_own_fields() {
+    assert_json(Pair((1, 2)), r#"{"role":"pair","a":1,"b":2}"#);
+    let half = serde_json::from_str::<AgentMessage<Pair>>(r#"{"role":"pair","a":1}"#);
+    assert!(half.unwrap_err().to_string().starts_with("missing field `b`"));
 }
 
 /// A struct of one role, with a form of its own for other uses.

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Map, Value, json};
 use turnstate::Run;
-use turnstate::testing::{Response, ScriptedModel, ScriptedTool};
+use turnstate::testing::{Response, ScriptedModel, ScriptedTool, block_on, call_tool};
 use turnstate::tool::schema::SchemaError;
 use turnstate::tool::{AgentTool, IntoTool, tool_fn};
 
@@ -46,6 +46,32 @@ fn a_reference_to_itself_without_data_is_an_error() {
         assert!(text.starts_with("the schema refers to itself at `"), "{text}");
         assert!(text.ends_with("` without descending into the data"), "{text}");
     }
+}
+
+/// Arguments are an object, so a text is no type for them.
+fn takes_a_text() -> AgentTool {
+    tool_fn("shout", "Shouts.", async |text: String, _| Ok(text.to_uppercase()))
+}
+
+#[test]
+fn a_tool_whose_schema_cannot_be_used_says_so_to_the_host_and_in_each_call() {
+    let fault = "a tool's schema is a JSON object that describes an object, not one of the type \"string\"";
+    let tool = takes_a_text();
+    assert_eq!(tool.schema_fault().unwrap().to_string(), fault);
+    assert_eq!(*tool.declaration().parameters, json!({ "type": "object" }));
+    for arguments in [json!({}), json!({ "text": "hi" })] {
+        let called = block_on(call_tool(tool.clone(), arguments));
+        assert!(called.is_error());
+        assert_eq!(
+            called.text(),
+            format!(
+                "Tool `shout` cannot be called, whatever the arguments: {fault}. This is a mistake in the program that \
+                 offers it: go on without the tool."
+            )
+        );
+    }
+    let sound = raw("t", json!({ "type": "object" })).unwrap();
+    assert_eq!(sound.schema_fault(), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! type, so that attributes' functions get the fields as they are; for reading it is a struct for each role, since the
 //! role is known by then.
 
-use proc_macro2::{Group, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::LitStr;
 use syn::spanned::Spanned;
@@ -151,10 +151,14 @@ fn read(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     let path = path(message);
     let (_, generics, _) = input.generics.split_for_impl();
     match &message.shape {
-        Shape::Unit => quote! {
-            #private::no_fields(fields)?;
-            #private::Ok(#path)
-        },
+        Shape::Unit => {
+            let read = if message.denies_unknown_fields { "denied_fields" } else { "no_fields" };
+            let read = Ident::new(read, Span::call_site());
+            quote! {
+                #private::#read(fields)?;
+                #private::Ok(#path)
+            }
+        }
         Shape::Newtype(field) if field.serde.is_empty() => {
             let ty = field.ty;
             quote_spanned!(ty.span()=> <#ty as #private::Deserialize<'__de>>::deserialize(fields).map(#path))
@@ -188,7 +192,7 @@ fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     let serde = serde_path(input);
     let bound = bound(input);
     let transparent = matches!(message.shape, Shape::Newtype(_)).then(|| quote!(#[serde(transparent)]));
-    let deny = message.serde.deny_unknown_fields.then(|| quote!(#[serde(deny_unknown_fields)]));
+    let deny = message.denies_unknown_fields.then(|| quote!(#[serde(deny_unknown_fields)]));
     let renamed = renamed(message);
     let mirror = mirror_struct(input, message, marker(input, message));
     let default = default(input, message);
@@ -206,8 +210,10 @@ fn reading_mirror(input: &Input<'_>, message: &Message<'_>) -> TokenStream {
     }
 }
 
-/// The default value of a struct's mirror, where the struct says that missing fields come from its own.
+/// The default value of a struct's mirror, where the struct says that missing fields come from its own. What a newtype
+/// holds is never missing.
 fn default(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
+    let Shape::Named(fields) = &message.shape else { return None };
     let from = message.serde.default.as_ref()?;
     let private = private(input);
     let this = self_type(input);
@@ -216,7 +222,7 @@ fn default(input: &Input<'_>, message: &Message<'_>) -> Option<TokenStream> {
         None => quote!(<#this as #private::Default>::default()),
     };
     let ident = input.ident;
-    let names: Vec<_> = message.named_fields().iter().map(|field| field.ident).collect();
+    let names: Vec<_> = fields.iter().map(|field| field.ident).collect();
     let values: Vec<_> = (0..names.len()).map(|index| binding(index, Span::call_site())).collect();
     let (generics, ty_generics, where_clause) = input.generics.split_for_impl();
     Some(quote! {

@@ -15,7 +15,8 @@ use crate::tool::AgentTool;
 /// A tool that was answered with [`Decision::AlwaysAllow`] is not asked about again, in this run and in those that come.
 /// Clones of one approval share that list, so a host that keeps a clone can look at it and take back from it. Calls of
 /// a parallel batch are asked about one after the other, before the first of them runs; those of a sequential one just
-/// before each runs, and calls that a tool makes itself as they come. After an abort nothing is asked, and a question that is open is dropped.
+/// before each runs, and calls that a tool makes itself as they come. After an abort nothing is asked, and a question that
+/// is open is dropped.
 ///
 /// The function is cloned for each question, so what it captures is `Clone`: shared state goes into an `Arc`.
 ///

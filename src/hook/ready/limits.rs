@@ -1,10 +1,8 @@
 //! Limits and budgets of one run.
 
-use std::sync::Arc;
-
-use super::{before_last_answer, end_where};
+use super::{Course, end_where};
 use crate::hook::{BeforeToolCall, FinishTurn, FinishedTurn, Hook, HookContext};
-use crate::message::{AgentMessage, AssistantMessage, CustomMessage, ToolCall, Usage};
+use crate::message::{AgentMessage, CustomMessage, ToolCall, Usage};
 
 /// Ends a run after so many turns, if it would go on.
 ///
@@ -42,8 +40,8 @@ impl TurnLimit {
 
 impl<M: CustomMessage> Hook<M> for TurnLimit {
     async fn finish_turn(&self, turn: &FinishedTurn, cx: HookContext<'_, M>) -> FinishTurn {
-        end_where(turn, cx.added, |added| {
-            let reached = answers(added).count() >= self.0;
+        end_where(turn, cx, |course| {
+            let reached = course.answers.len() >= self.0;
             reached.then(|| format!("the turn limit of {} is reached", self.0))
         })
     }
@@ -97,7 +95,7 @@ impl ToolCallLimit {
 
 impl<M: CustomMessage> Hook<M> for ToolCallLimit {
     async fn before_tool_call(&self, call: &ToolCall, cx: HookContext<'_, M>) -> BeforeToolCall {
-        match place_of(call, cx.added) {
+        match place_of(call, &Course::of(cx)) {
             Some(place) if place >= self.0 => {
                 BeforeToolCall::block(format!("The call was not run: {}.", self.reason()))
             }
@@ -106,27 +104,23 @@ impl<M: CustomMessage> Hook<M> for ToolCallLimit {
     }
 
     async fn finish_turn(&self, turn: &FinishedTurn, cx: HookContext<'_, M>) -> FinishTurn {
-        if turn.goes_on && calls(cx.added) > self.0 {
-            FinishTurn::end(self.reason())
-        } else {
-            FinishTurn::Default
-        }
+        end_where(turn, cx, |course| (course.calls() > self.0).then(|| self.reason()))
     }
 }
 
 /// The place of a call of the last answer among all calls of the run, from 0; `None` for a call that a tool makes
 /// itself. Of calls with one id the last counts, so that a repeated id does not slip through.
-fn place_of<M>(call: &ToolCall, added: &[AgentMessage<M>]) -> Option<usize> {
-    let last: Vec<_> = answers(added).last()?.tool_calls().collect();
+fn place_of<M>(call: &ToolCall, course: &Course<'_, M>) -> Option<usize> {
+    let last: Vec<_> = course.answers.last()?.tool_calls().collect();
     let place = last.iter().rposition(|known| known.id == call.id)?;
-    Some(before_last_answer(added).map_or(0, calls) + place)
+    Some(course.calls() - last.len() + place)
 }
 
 /// Ends a run that has used so many tokens, if it would go on.
 ///
 /// It is asked after each turn, so the turn that uses up the budget is finished; for what goes on all the same see
-/// [`TurnLimit`]. Counted is what the answers used,
-/// with the tokens read from and written to a cache, and what tools used by themselves.
+/// [`TurnLimit`]. Counted is what the answers used, with the tokens read from and written to a cache, and what tools used
+/// by themselves.
 ///
 /// ```
 /// # futures::executor::block_on(async {
@@ -159,8 +153,8 @@ impl TokenBudget {
 
 impl<M: CustomMessage> Hook<M> for TokenBudget {
     async fn finish_turn(&self, turn: &FinishedTurn, cx: HookContext<'_, M>) -> FinishTurn {
-        end_where(turn, cx.added, |added| {
-            let used = usages(added).fold(0, |sum: u64, usage| sum.saturating_add(tokens(usage)));
+        end_where(turn, cx, |course| {
+            let used = usages(course).fold(0, |sum: u64, usage| sum.saturating_add(tokens(usage)));
             let reached = used >= self.0;
             reached.then(|| format!("the budget of {} tokens is used up: {used} were used", self.0))
         })
@@ -170,8 +164,8 @@ impl<M: CustomMessage> Hook<M> for TokenBudget {
 /// Ends a run that has cost so much, if it would go on.
 ///
 /// It is asked after each turn, so the turn that uses up the budget is finished; for what goes on all the same see
-/// [`TurnLimit`]. Counted is what the answers cost, and
-/// what tools cost by themselves, as the model's stream and the tools report it: without prices there is no cost.
+/// [`TurnLimit`]. Counted is what the answers cost, and what tools cost by themselves, as the model's stream and the tools
+/// report it: without prices there is no cost.
 ///
 /// ```
 /// # futures::executor::block_on(async {
@@ -208,8 +202,8 @@ impl CostBudget {
 impl<M: CustomMessage> Hook<M> for CostBudget {
     async fn finish_turn(&self, turn: &FinishedTurn, cx: HookContext<'_, M>) -> FinishTurn {
         let budget = self.0;
-        end_where(turn, cx.added, |added| {
-            let cost: f64 = usages(added).map(|usage| usage.cost.total).sum();
+        end_where(turn, cx, |course| {
+            let cost: f64 = usages(course).map(|usage| usage.cost.total).sum();
             // So that a budget that is no number is none.
             let left = cost < budget;
             (!left).then(|| format!("the budget of {budget:.4} is used up: the run has cost {cost:.4}"))
@@ -217,19 +211,9 @@ impl<M: CustomMessage> Hook<M> for CostBudget {
     }
 }
 
-/// The answers of a run.
-fn answers<M>(added: &[AgentMessage<M>]) -> impl Iterator<Item = &Arc<AssistantMessage>> {
-    added.iter().filter_map(AgentMessage::as_assistant)
-}
-
-/// How many calls the answers of a run make.
-fn calls<M>(added: &[AgentMessage<M>]) -> usize {
-    answers(added).map(|answer| answer.tool_calls().count()).sum()
-}
-
 /// What the answers of a run used, and its tools by themselves.
-fn usages<M>(added: &[AgentMessage<M>]) -> impl Iterator<Item = &Usage> {
-    added.iter().filter_map(|message| match message {
+fn usages<'a, M>(course: &Course<'a, M>) -> impl Iterator<Item = &'a Usage> {
+    course.messages().filter_map(|message| match message {
         AgentMessage::Assistant(answer) => Some(&answer.usage),
         AgentMessage::ToolResult(result) => result.usage.as_ref(),
         _ => None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::end_where;
+use super::{Course, end_where};
 use crate::hook::{FinishTurn, FinishedTurn, Hook, HookContext};
 use crate::message::{AgentMessage, CustomMessage, StopReason, ToolCall};
 
@@ -43,18 +43,18 @@ impl RepeatedCalls {
 
 impl<M: CustomMessage> Hook<M> for RepeatedCalls {
     async fn finish_turn(&self, turn: &FinishedTurn, cx: HookContext<'_, M>) -> FinishTurn {
-        end_where(turn, cx.added, |added| {
-            let (call, times) = longest_streak(added).filter(|(_, times)| *times >= self.0)?;
+        end_where(turn, cx, |course| {
+            let (call, times) = longest_streak(course).filter(|(_, times)| *times >= self.0)?;
             Some(format!("tool `{}` was called {times} times in a row with the same arguments", call.name))
         })
     }
 }
 
 /// The call that was made most often in a row, and how often.
-fn longest_streak<M>(added: &[AgentMessage<M>]) -> Option<(&Arc<ToolCall>, usize)> {
+fn longest_streak<'a, M>(course: &Course<'a, M>) -> Option<(&'a Arc<ToolCall>, usize)> {
     let mut longest: Option<(&Arc<ToolCall>, usize)> = None;
     let mut current: Option<(&Arc<ToolCall>, usize)> = None;
-    for message in added {
+    for message in course.messages() {
         match message {
             // Calls of an answer that was cut off did not run: the model was asked to make them again.
             AgentMessage::Assistant(answer) if answer.stop_reason == StopReason::Length => {}

@@ -151,18 +151,23 @@ fn expected(state: State, inside: Container) -> &'static str {
 
 /// The mistakes that models make again and again.
 fn likely_mistake(text: &str, at: usize, state: State) -> &'static str {
-    let found = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or_default();
+    let rest = text.get(at..).unwrap_or_default();
+    let found = rest.chars().next().unwrap_or_default();
     let after_string = text.get(..at).is_some_and(|before| before.ends_with('"'));
     match (state, found) {
+        // A comment may stand directly behind a string, so it comes before what else that can mean.
+        (_, '/') if rest.starts_with("//") || rest.starts_with("/*") => "JSON has no comments",
         (State::Key, '}') | (State::Value, ']') => "there must be no comma before the closing bracket",
         (State::FirstKey | State::Key | State::FirstValue | State::Value, '\'') => "quotes must be double",
         (State::FirstValue | State::Value, '+' | '.') => NUMBERS,
-        (State::FirstValue | State::Value | State::InNumber { .. }, letter) if letter.is_alphabetic() => {
+        (State::FirstValue | State::Value | State::InNumber { .. }, letter)
+            if letter.is_alphabetic() || letter == '/' =>
+        {
             "strings need double quotes, and the only other words are true, false and null"
         }
-        (State::Comma, '"' | ':' | '{' | '[') => "",
+        // What JSON itself has there is another mistake than a quote too many: a comma or the other bracket is missing.
+        (State::Comma, '"' | ':' | '{' | '[' | '}' | ']') => "",
         (State::Comma, _) if after_string => "a double quote inside a string must be written as \\\"",
-        (_, '/') => "JSON has no comments",
         _ => "",
     }
 }

@@ -10,7 +10,7 @@ use thiserror::Error;
 use self::turn::{Open, Turn};
 use super::trace::describe;
 use crate::event::AgentEvent;
-use crate::message::{AgentMessage, CustomMessage, NoCustom};
+use crate::message::{AgentMessage, CustomMessage, NoCustom, same};
 use crate::model::Request;
 use crate::state::State;
 
@@ -264,9 +264,6 @@ fn same_messages<M>(a: &[AgentMessage<M>], b: &[AgentMessage<M>]) -> bool {
 
 /// Whether two messages are the same: standard ones by value, custom ones, which may not be comparable, by identity.
 pub(super) fn same_message<M>(a: &AgentMessage<M>, b: &AgentMessage<M>) -> bool {
-    fn same<T: PartialEq>(a: &Arc<T>, b: &Arc<T>) -> bool {
-        Arc::ptr_eq(a, b) || a == b
-    }
     match (a, b) {
         (AgentMessage::System(a), AgentMessage::System(b)) => same(a, b),
         (AgentMessage::User(a), AgentMessage::User(b)) => same(a, b),

@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt;
 
 /// A schema that no tool can have. Found when the tool is made, never in the middle of a run: by
-/// [`AgentTool::try_new`](crate::tool::AgentTool::try_new), or where the schema itself is made.
+/// [`AgentTool::try_new`](crate::tool::AgentTool::try_new), or where the schema itself is made. A tool that was made all
+/// the same keeps it as its [`schema_fault`](crate::tool::AgentTool::schema_fault).
 ///
 /// Paths are JSON pointers into the schema, `#` being the whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,11 +94,11 @@ pub struct Problem {
 
 impl InvalidArguments {
     /// How many problems are listed. More would not help the model.
-    #[cfg(any(feature = "schema", feature = "validate"))]
+    #[cfg(feature = "validate")]
     pub(super) const MOST_PROBLEMS: usize = 16;
 
     /// `problems` may be longer than the list that is kept, but not empty.
-    #[cfg(any(feature = "schema", feature = "validate"))]
+    #[cfg(feature = "validate")]
     pub(super) fn new(tool: &str, mut problems: Vec<Problem>) -> Self {
         let more = problems.len() > Self::MOST_PROBLEMS;
         problems.truncate(Self::MOST_PROBLEMS);
@@ -108,14 +109,6 @@ impl InvalidArguments {
     pub(super) fn too_deep(tool: &str, limit: usize) -> Self {
         let expected = format!("at most {limit} levels of nested arrays and objects");
         Self::new(tool, vec![Problem { path: "root".to_owned(), expected, got: "more".to_owned() }])
-    }
-
-    /// The call of a tool whose schema is unusable.
-    #[cfg(feature = "schema")]
-    pub(super) fn no_schema(tool: &str, fault: &SchemaError) -> Self {
-        let expected = "a tool that can be called".to_owned();
-        let got = format!("one that cannot, whatever the arguments: {fault}");
-        Self::new(tool, vec![Problem { path: "root".to_owned(), expected, got }])
     }
 
     /// The tool that was called.

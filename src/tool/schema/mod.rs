@@ -23,14 +23,15 @@
 //! | boolean | the texts `true` and `false` in any case | `true`, `false` |
 //! | boolean | the numbers `1` and `0` | `true`, `false` |
 //! | string | a number or a boolean | its JSON text; integral numbers without a fraction |
-//! | array, object | JSON text of one, and no branch takes the text | the array or object, if it then fits |
+//! | array, object | JSON text of one that repeats no key, and no branch takes the text | the array or object, if it then fits |
 //! | array | a single value that is not `null` | an array of that value, if it then fits |
 //! | a listed value (`enum`, `const`) | another spelling of it by the rows above | the listed value |
 //! | a property that is declared, optional and not nullable | `null` | absent, at every depth |
 //!
 //! Everything else stays as it is and is refused: `null` where a value is required, `null` for a key that is
 //! not declared, `1.5` or `"abc"` for an integer, `"yes"` or `"1"` for a boolean, `0x10` and the empty text for
-//! a number, a number in text that would be rounded, anything but `null` for the type `null`.
+//! a number, a number in text that would be rounded, JSON text in which an object repeats a key (only the last value
+//! would be left), anything but `null` for the type `null`.
 //!
 //! Where the schema leaves a choice, these rules apply.
 //!
@@ -92,10 +93,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 pub use self::error::{InvalidArguments, Problem, SchemaError};
-pub use self::order::Ordered;
+pub(crate) use self::order::Ordered;
 
 #[cfg(feature = "validate")]
 use self::compile::Compiled;
@@ -120,23 +121,14 @@ pub struct Schema {
 
 struct Inner {
     json: Arc<Value>,
-    rules: Rules,
-}
-
-/// What stands behind [`Schema::check`].
-enum Rules {
-    /// Every object fits: there is nothing to look at.
-    Anything,
     #[cfg(feature = "validate")]
-    Compiled(Box<Compiled>),
-    /// The schema of a Rust type is unusable; [`Schema::of`] has kept the reason.
-    #[cfg(feature = "schema")]
-    Unusable(SchemaError),
+    compiled: Compiled,
 }
 
 /// Whether arguments that do not fit are coerced before they are validated. Each tool chooses for itself; see
 /// the [module](self#coercion) for the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Coercion {
     /// All steps of the table. The default, since models misspell values far more often than they mean others.
     #[default]
@@ -151,24 +143,12 @@ impl Schema {
     /// It is written for providers: draft 2020-12 without `$schema`, all types inlined; `$defs` and `$ref`
     /// appear only for types that contain themselves. A title that only repeats the type's name is left out.
     ///
-    /// A type whose schema is unusable (not an object, or with a pattern that is no regular expression) is a
-    /// mistake in the program. It does not panic here: whoever makes the tool asks [`Schema::fault`] for it.
-    /// Until then [`Schema::check`] refuses every call and says why. [`Schema::try_of`] gives it as an error.
-    #[cfg(feature = "schema")]
-    #[must_use]
-    pub fn of<T: schemars::JsonSchema>() -> Self {
-        let json = Arc::new(from_type::describe::<T>());
-        let rules = compile(&json).unwrap_or_else(Rules::Unusable);
-        Self { inner: Arc::new(Inner { json, rules }) }
-    }
-
-    /// The same as [`Schema::of`], with an unusable schema as an error.
-    ///
     /// # Errors
     ///
-    /// When the type's schema does not describe an object, or when one of its attributes makes it invalid.
+    /// When the type's schema does not describe an object, or when one of its attributes makes it invalid, such
+    /// as a pattern that is no regular expression.
     #[cfg(feature = "schema")]
-    pub fn try_of<T: schemars::JsonSchema>() -> Result<Self, SchemaError> {
+    pub fn of<T: schemars::JsonSchema>() -> Result<Self, SchemaError> {
         Self::from_json(from_type::describe::<T>())
     }
 
@@ -185,25 +165,14 @@ impl Schema {
             depth::dismantle(schema);
             return Err(SchemaError::TooDeep { limit: MAX_DEPTH });
         }
+        describes_objects(&schema)?;
         let json = Arc::new(schema);
-        let rules = compile(&json)?;
-        Ok(Self { inner: Arc::new(Inner { json, rules }) })
-    }
-
-    /// Every object: for tools that take any arguments. `{"type": "object"}`.
-    #[must_use]
-    pub fn any_object() -> Self {
-        let json = Arc::new(json!({ "type": "object" }));
-        Self { inner: Arc::new(Inner { json, rules: Rules::Anything }) }
-    }
-
-    /// The empty object alone: for tools without arguments.
-    /// `{"type": "object", "properties": {}, "additionalProperties": false}`.
-    #[must_use]
-    pub fn no_arguments() -> Self {
-        let json = json!({ "type": "object", "properties": {}, "additionalProperties": false });
-        // This schema is valid, so that the other one, which takes more, is never given.
-        Self::from_json(json).unwrap_or_else(|_| Self::any_object())
+        let inner = Inner {
+            #[cfg(feature = "validate")]
+            compiled: Compiled::new(&json)?,
+            json,
+        };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// The schema as a JSON value, with sorted keys (see [`Schema`]).
@@ -215,17 +184,6 @@ impl Schema {
     /// The same, shared: a tool's declaration holds it.
     pub(crate) fn to_shared_json(&self) -> Arc<Value> {
         self.inner.json.clone()
-    }
-
-    /// Why the schema of a Rust type is unusable, if it is: a tool with it must not be made. Only
-    /// [`Schema::of`] leaves that to be asked.
-    #[must_use]
-    pub fn fault(&self) -> Option<&SchemaError> {
-        match &self.inner.rules {
-            #[cfg(feature = "schema")]
-            Rules::Unusable(fault) => Some(fault),
-            _ => None,
-        }
     }
 
     /// Coerces the arguments of one call as `coercion` says, validates what that gives, and returns it.
@@ -245,33 +203,26 @@ impl Schema {
         arguments: Map<String, Value>,
         coercion: Coercion,
     ) -> Result<Map<String, Value>, InvalidArguments> {
-        match &self.inner.rules {
-            Rules::Anything => Ok(arguments),
-            #[cfg(feature = "validate")]
-            Rules::Compiled(compiled) => compiled.check(tool, arguments, coercion),
-            #[cfg(feature = "schema")]
-            Rules::Unusable(fault) => Err(InvalidArguments::no_schema(tool, fault)),
-        }
+        #[cfg(feature = "validate")]
+        let arguments = self.inner.compiled.check(tool, arguments, coercion)?;
+        Ok(arguments)
     }
 }
 
-/// Finds out what there is to check, and everything that is wrong with a schema of bearable depth.
-fn compile(json: &Arc<Value>) -> Result<Rules, SchemaError> {
-    match json.as_ref() {
-        Value::Object(members) if !takes_objects(members) => {
-            let found = members.get("type").map(ToString::to_string).unwrap_or_default();
-            Err(SchemaError::NotAnObject { found: format!("one of the type {found}") })
+/// Arguments are an object, so a schema that says it takes none fits no tool.
+fn describes_objects(schema: &Value) -> Result<(), SchemaError> {
+    let found = match schema {
+        Value::Object(members) if takes_objects(members) => return Ok(()),
+        Value::Object(members) => {
+            format!("one of the type {}", members.get("type").map(ToString::to_string).unwrap_or_default())
         }
-        #[cfg(feature = "validate")]
-        Value::Object(_) => Ok(Rules::Compiled(Box::new(Compiled::new(json)?))),
-        #[cfg(not(feature = "validate"))]
-        Value::Object(_) => Ok(Rules::Anything),
-        Value::Null => Err(SchemaError::NotAnObject { found: "null".to_owned() }),
-        Value::Bool(_) => Err(SchemaError::NotAnObject { found: "a boolean".to_owned() }),
-        Value::Number(_) => Err(SchemaError::NotAnObject { found: "a number".to_owned() }),
-        Value::String(_) => Err(SchemaError::NotAnObject { found: "a string".to_owned() }),
-        Value::Array(_) => Err(SchemaError::NotAnObject { found: "an array".to_owned() }),
-    }
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "a boolean".to_owned(),
+        Value::Number(_) => "a number".to_owned(),
+        Value::String(_) => "a string".to_owned(),
+        Value::Array(_) => "an array".to_owned(),
+    };
+    Err(SchemaError::NotAnObject { found })
 }
 
 /// Whether a schema's `type` lets objects through. Without one it does, and one that is no type at all is for

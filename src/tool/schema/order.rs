@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 /// adapters that hold only the JSON. Wherever the text is built from it directly, the model reads the
 /// properties in that order.
 #[derive(Debug, Clone, Copy)]
-pub struct Ordered<'s>(pub &'s Value);
+pub(crate) struct Ordered<'s>(pub(crate) &'s Value);
 
 /// The `properties` of an object schema, with its `required`.
 struct Properties<'s> {

@@ -174,37 +174,56 @@ fn parse_exponent(text: &str) -> Option<i64> {
     is_digits(digits).then(|| text.parse().ok()).flatten()
 }
 
-/// The array or object that `text` is the JSON of. `None` for other JSON, and when a number in it would be
-/// rounded.
+/// The array or object that `text` is the JSON of. `None` for other JSON, and when the value would not say all that
+/// the text does.
 pub(super) fn parse_container(text: &str) -> Option<Value> {
     let text = text.trim();
     if !text.starts_with(['[', '{']) {
         return None;
     }
     let value = serde_json::from_str(text).ok()?;
-    numbers_are_exact(text).then_some(value)
+    says_all(&value, text).then_some(value)
 }
 
-/// Whether every number in a valid JSON text can be held without rounding.
-fn numbers_are_exact(json: &str) -> bool {
+/// Whether `value` says all that `json` does, the valid JSON text that it was read from: no number is rounded, and no
+/// key repeated, of which only the last would be left.
+fn says_all(value: &Value, json: &str) -> bool {
+    let mut members = 0;
     let mut rest = json;
-    while let Some(start) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
+    while let Some(start) = rest.find(|c: char| matches!(c, '"' | ':' | '-') || c.is_ascii_digit()) {
         let (_, token) = rest.split_at(start);
-        let end = if token.starts_with('"') {
-            end_of_string(token)
-        } else {
-            let end = token
-                .find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E'))
-                .unwrap_or(token.len());
-            let (number, _) = token.split_at(end);
-            if parse_exactly(number).is_none() {
-                return false;
+        let end = match token.as_bytes().first() {
+            Some(b'"') => end_of_string(token),
+            // Outside of strings, one stands for each member of an object.
+            Some(b':') => {
+                members += 1;
+                1
             }
-            end
+            _ => {
+                let (number, _) = token.split_at(end_of_number(token));
+                if parse_exactly(number).is_none() {
+                    return false;
+                }
+                number.len()
+            }
         };
         (_, rest) = token.split_at(end);
     }
-    true
+    members == count_members(value)
+}
+
+/// How many members the objects in a value have together.
+fn count_members(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(count_members).sum(),
+        Value::Object(members) => members.len() + members.values().map(count_members).sum::<usize>(),
+        _ => 0,
+    }
+}
+
+/// Where the number that `text` starts with ends.
+fn end_of_number(text: &str) -> usize {
+    text.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(text.len())
 }
 
 /// Where the string that `text` starts with ends, its closing quote included.
@@ -273,13 +292,16 @@ mod tests {
     }
 
     #[test]
-    fn json_in_text_is_read_only_when_no_number_in_it_is_rounded() {
+    fn json_in_text_is_read_only_when_nothing_in_it_is_lost() {
         for (text, read) in [
             (r#" ["a", 1, 2.5] "#, true),
             (r#"{"a": "123456789012345678901234567890"}"#, true),
             (r#"{"a\"1234567890123456789012": [-1e3]}"#, true),
             ("[123456789012345678901234567890]", false),
             (r#"{"a": [0.12345678901234567890123]}"#, false),
+            (r#"{"a": ":", ":": {"a": [{"a": 1}, {"a": 2}]}}"#, true),
+            (r#"{"a": 1, "b": 2, "a": 1}"#, false),
+            (r#"[{"b": {"a": 1, "\u0061": 2}}]"#, false),
             ("[1", false),
             ("[1] 2", false),
             ("5", false),

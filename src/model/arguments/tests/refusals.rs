@@ -133,6 +133,32 @@ fn malformed_text_is_refused_with_the_place_and_the_likely_mistake() {
             r#"{"a":1, // why "b":2}"#,
             "JSON has no comments",
         ),
+        (
+            "{\"a\":\"x\"// why\n}",
+            "expected `,` or `}` after the value at byte 8",
+            r#"{"a":"x"// why }"#,
+            "JSON has no comments",
+        ),
+        (
+            r#"{"a":"x"/* why */}"#,
+            "expected `,` or `}` after the value at byte 8",
+            r#"{"a":"x"/* why */}"#,
+            "JSON has no comments",
+        ),
+        (
+            r#"{"a":"see "/tmp" now"}"#,
+            "expected `,` or `}` after the value at byte 11",
+            r#"{"a":"see "/tmp" now"}"#,
+            r#"a double quote inside a string must be written as \""#,
+        ),
+        (
+            r#"{"a":/tmp}"#,
+            "expected a value at byte 5",
+            r#"{"a":/tmp}"#,
+            "strings need double quotes, and the only other words are true, false and null",
+        ),
+        (r#"{"a":["x"}"#, "expected `,` or `]` after the value at byte 9", r#"{"a":["x"}"#, ""),
+        (r#"{"a":"x"]"#, "expected `,` or `}` after the value at byte 8", r#"{"a":"x"]"#, ""),
     ] {
         let advice = if advice.is_empty() { String::new() } else { format!("; {advice}") };
         refuses(&[(text, &format!("the arguments are not valid JSON: {place}, near `{near}`{advice}"))]);

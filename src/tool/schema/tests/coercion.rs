@@ -222,6 +222,8 @@ fn an_array_comes_as_json_text_or_as_a_single_value_when_it_then_fits() {
             becomes(json!({ "n": "5" }), json!([{ "n": 5 }])),
             becomes(json!("{\"n\": \"5\"}"), json!([{ "n": 5 }])),
             becomes(json!(["{\"n\": 5}"]), json!([{ "n": 5 }])),
+            refused(json!("{\"n\": 5, \"n\": 6}")),
+            refused(json!(["{\"n\": 5, \"n\": 5}"])),
         ],
     );
 }

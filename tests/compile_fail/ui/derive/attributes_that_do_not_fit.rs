@@ -18,6 +18,9 @@ enum App {
     #[message(skip)]
     #[serde(default)]
     DefaultOfAVariant { text: String },
+    #[message(extend)]
+    #[serde(deny_unknown_fields)]
+    DeniedForAnother(NoCustom),
     #[message(user = "{text}")]
     TwoTimes {
         text: String,
