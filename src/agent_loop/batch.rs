@@ -174,12 +174,12 @@ impl<M: CustomMessage> Spine<M> {
 
     /// Writes results, one after the other. Nothing comes in between, so the loop is polled again after the last.
     async fn emit_results(&mut self, results: &[Arc<ToolResult>]) {
-        for result in results {
+        let whole = |result: &Arc<ToolResult>| {
             let message = AgentMessage::ToolResult(result.message.clone());
-            self.note(AgentEvent::MessageStart { message: message.clone() });
-            self.note(AgentEvent::MessageEnd { message });
-        }
+            [AgentEvent::MessageStart { message: message.clone() }, AgentEvent::MessageEnd { message }]
+        };
         if !results.is_empty() {
+            self.note_all(results.iter().flat_map(whole));
             self.told().await;
         }
     }

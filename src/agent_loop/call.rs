@@ -228,18 +228,20 @@ impl<M: CustomMessage> Batch<M> {
         duration: Option<Duration>,
         nested: Option<NestedCalls>,
     ) -> ToolResult {
-        let mut message = ToolResultMessage::new(&raw.id, &raw.name, output.content);
-        message.details = output.details;
-        message.usage = output.usage;
-        message.is_error = output.is_error;
-        message.nested_calls = nested.map(Box::new);
-        message.timestamp = self.config.clock.timestamp();
-        message.duration_ms = duration.map(milliseconds);
-        ToolResult {
-            message: Arc::new(message),
-            structured_content: output.structured_content,
-            terminate: output.terminate,
-        }
+        let ToolOutput { content, details, structured_content, usage, is_error, terminate } = output;
+        let message = Arc::new(ToolResultMessage {
+            tool_call_id: raw.id.clone(),
+            tool_name: raw.name.clone(),
+            content,
+            details,
+            usage,
+            nested_calls: nested.map(Box::new),
+            is_error,
+            made_up: false,
+            timestamp: self.config.clock.timestamp(),
+            duration_ms: duration.map(milliseconds),
+        });
+        ToolResult { message, structured_content, terminate }
     }
 }
 

@@ -183,6 +183,9 @@ impl<F: Fn(BoxFuture<'static, ()>) + Send + Sync + 'static> Spawner for F {
 #[derive(Clone, Default)]
 pub struct Tools(Arc<ToolSet>);
 
+/// So many tools are looked through sooner than a name is hashed.
+const FEW_TOOLS: usize = 8;
+
 #[derive(Default)]
 struct ToolSet {
     list: Vec<AgentTool>,
@@ -219,6 +222,9 @@ impl Tools {
     /// The tool of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&AgentTool> {
+        if self.0.list.len() <= FEW_TOOLS {
+            return self.0.list.iter().find(|tool| tool.name() == name);
+        }
         self.0.by_name.get(name).and_then(|at| self.0.list.get(*at))
     }
 

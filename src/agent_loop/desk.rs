@@ -96,6 +96,11 @@ impl<M> Desk<M> {
         self.papers().events.push_back(event);
     }
 
+    /// Notes events that are told one after the other. The iterator runs no foreign code.
+    pub(crate) fn note_all(&mut self, events: impl IntoIterator<Item = AgentEvent<M>>) {
+        self.papers().events.extend(events);
+    }
+
     /// Has the driver tell what was noted, and goes on when the consumer asks for more.
     ///
     /// It parks without a waker, since the driver acts at once, and before it polls again: only the loop's own future

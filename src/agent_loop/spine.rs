@@ -135,6 +135,11 @@ impl<M: CustomMessage> Spine<M> {
         self.desk.note(event);
     }
 
+    /// Tells events with the next one, one after the other.
+    pub(super) fn note_all(&mut self, events: impl IntoIterator<Item = AgentEvent<M>>) {
+        self.desk.note_all(events);
+    }
+
     /// Tells what was noted.
     pub(super) fn told(&mut self) -> impl Future<Output = ()> {
         self.desk.told()
