@@ -2,14 +2,15 @@
 //!
 //! The scheduling decisions themselves are a table of pure functions, tested in full beside their code.
 
-use turnstate::AgentEvent;
+use serde_json::json;
 use turnstate::message::{AgentMessage, NoCustom, StopReason};
 use turnstate::run::QueueKind;
 use turnstate::testing::scenario::{
     Action, AnswerPlan, BlockPlan, CallPlan, Ended, FinishPlan, HookPlan, Planned, Played, Scenario,
     StepPlan, ToolPlan,
 };
-use turnstate::testing::{Checkable, Driven};
+use turnstate::testing::{Checkable, Driven, Response, ScriptedModel, ScriptedTool, ToolScript, block_on};
+use turnstate::{AgentEvent, Run};
 
 use crate::laws::{assert_results_follow_their_calls, places};
 
@@ -36,6 +37,30 @@ fn every_completion_order_of_up_to_five_parallel_calls() {
         }
     }
     assert_eq!(played, 1 + 2 + 6 + 24 + 120);
+}
+
+/// The consumer is told of a call's end before any other call goes on: it may still stop the others.
+#[test]
+fn every_batch_of_up_to_four_calls_that_do_not_wait_goes_on_only_when_its_events_are_read() {
+    for (count, tells) in (1..=4).flat_map(|count| (0..1 << count).map(move |tells| (count, tells))) {
+        let (mut tool, mut answer) = (ScriptedTool::new("t"), Response::new());
+        for (at, id) in ids(0..count).into_iter().enumerate() {
+            let script = ToolScript::new();
+            let script = if tells >> at & 1 == 1 { script.update("half") } else { script };
+            tool = tool.on_call(id.clone(), script.returns("done"));
+            answer = answer.and_tool_call(id, "t", json!({}));
+        }
+        let model = ScriptedModel::new([answer]).then_always("done");
+        let mut run = Run::builder(model).tool(tool.clone()).build().prompt("go");
+        let mut told = 0;
+        while let Some(event) = block_on(run.next()) {
+            told += usize::from(ended_call(&event).is_some());
+            let ended = tool.executions().len();
+            let waits = usize::from(matches!(event, AgentEvent::ToolExecutionUpdate { .. }));
+            assert_eq!(ended, told + waits, "{} of {count} calls, {tells:b}", event.kind());
+        }
+        assert_eq!(told, count);
+    }
 }
 
 fn ids(calls: impl IntoIterator<Item = usize>) -> Vec<String> {

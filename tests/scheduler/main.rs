@@ -19,6 +19,7 @@
 //! | calls of a truncated answer are executed | every property: the checker reads along |
 //! | an abort loses what was taken from a queue | `every_placement_of_one_abort_and_one_steer_loses_nothing`, `invariant_03_queued_messages_are_delivered_once_or_wait` |
 //! | a cancel loses what was taken from a queue | `invariant_03_queued_messages_are_delivered_once_or_wait` |
+//! | calls go on before the end of another is told | `every_batch_of_up_to_four_calls_that_do_not_wait_goes_on_only_when_its_events_are_read` |
 //! | an update wakes nobody | every property: the checker reads along |
 //! | a delivered abort wakes nobody | `every_placement_of_one_abort_and_one_steer_loses_nothing`, `every_placement_of_one_abort_ends_the_run_at_once_and_whole`, `invariant_08_an_abort_settles_the_run` |
 //! | a request is sent after an abort | `every_placement_of_one_abort_ends_the_run_at_once_and_whole`, `invariant_08_an_abort_settles_the_run` |
