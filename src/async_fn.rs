@@ -33,3 +33,28 @@ send_async_fn! {
     /// An async closure of three arguments; implemented for all that fit.
     SendAsyncFn3(A, B, C);
 }
+
+/// What every closure can do that is used as a hook, a listener, a tool or a model: be cloned for each call, and go to
+/// other threads.
+///
+/// Write `async |call, cx| ..`, with `move` where it captures. What it captures is shared through an `Arc`: a bare `Mutex`
+/// is not `Clone`, and a plain counter would be counted up in a copy.
+///
+/// A closure that returns a future, `|call, cx| async move { .. }`, is refused as a hook, since its future could not borrow
+/// what the hook is shown. The compiler says
+///
+/// * `implementation of AsyncFnOnce is not general enough`, where its body leaves the arguments alone;
+/// * `type annotations needed` (E0282), where its body uses one: do not add the types that are asked for, since then
+/// * `lifetime may not live long enough` is what remains.
+///
+/// A closure that is not async at all is refused too: what it gives `is not a future`.
+#[diagnostic::on_unimplemented(
+    message = "this closure cannot be cloned for each call and go to other threads",
+    label = "it captures something that is not `Clone + Send + Sync + 'static`",
+    note = "what it captures is shared through an `Arc`: an `Arc<Mutex<..>>`, an `Arc<AtomicUsize>`, the sender of a channel",
+    note = "write `async move |..| ..`, so that it owns what it captures"
+)]
+pub trait SharedClosure: Clone + Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<F: Clone + Send + Sync + 'static> SharedClosure for F {}

@@ -1,5 +1,6 @@
 //! What a run tells as it goes.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::ser::{SerializeMap, Serializer};
@@ -259,6 +260,20 @@ pub enum Ending {
     },
 }
 
+/// A sentence for a log or a person: `the run failed: the server is busy`.
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped { reason } => write!(f, "the run ended with the model's answer ({reason})"),
+            Self::Terminated => f.write_str("the run ended since every call of its last batch asked for it"),
+            Self::EndedByHook { reason: None } => f.write_str("a hook ended the run"),
+            Self::EndedByHook { reason: Some(reason) } => write!(f, "a hook ended the run: {reason}"),
+            Self::Aborted => f.write_str("the run was aborted"),
+            Self::Failed { message } => write!(f, "the run failed: {message}"),
+        }
+    }
+}
+
 /// What a run came to.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -311,5 +326,21 @@ mod tests {
     #[test]
     fn an_event_takes_40_bytes() {
         assert!(size_of::<Option<AgentEvent>>() <= 40, "{}", size_of::<Option<AgentEvent>>());
+    }
+
+    #[test]
+    fn an_ending_is_told_in_a_sentence() {
+        let reason = crate::message::StopReason::Stop;
+        let table = [
+            (Ending::Stopped { reason }, "the run ended with the model's answer (stop)"),
+            (Ending::Terminated, "the run ended since every call of its last batch asked for it"),
+            (Ending::EndedByHook { reason: None }, "a hook ended the run"),
+            (Ending::EndedByHook { reason: Some("enough".to_owned()) }, "a hook ended the run: enough"),
+            (Ending::Aborted, "the run was aborted"),
+            (Ending::Failed { message: "busy".to_owned() }, "the run failed: busy"),
+        ];
+        for (ending, sentence) in table {
+            assert_eq!(ending.to_string(), sentence);
+        }
     }
 }

@@ -10,10 +10,9 @@ use futures_util::future::BoxFuture;
 
 use super::slot::Shared;
 use crate::abort::AbortSignal;
-use crate::async_fn::SendAsyncFn2;
+use crate::async_fn::{SendAsyncFn2, SharedClosure};
 use crate::error_text::panic_text;
 use crate::event::AgentEvent;
-use crate::hook::HookClosure;
 use crate::message::{CustomMessage, NoCustom};
 use crate::state::State;
 
@@ -51,7 +50,7 @@ trait Listener<M>: Send + Sync {
 
 struct ListenerFn<F>(F);
 
-impl<M: CustomMessage, F: HookClosure> Listener<M> for ListenerFn<F>
+impl<M: CustomMessage, F: SharedClosure> Listener<M> for ListenerFn<F>
 where
     F: for<'a> SendAsyncFn2<&'a AgentEvent<M>, ListenerContext<'a, M>, ()>,
 {
@@ -156,7 +155,7 @@ pub struct Subscription<M: CustomMessage = NoCustom> {
 impl<M: CustomMessage> Subscription<M> {
     pub(super) fn new<F>(agent: &Arc<Shared<M>>, listener: F) -> Self
     where
-        F: for<'a> SendAsyncFn2<&'a AgentEvent<M>, ListenerContext<'a, M>, ()> + HookClosure,
+        F: for<'a> SendAsyncFn2<&'a AgentEvent<M>, ListenerContext<'a, M>, ()> + SharedClosure,
     {
         let subscribed = agent.listeners.add(Box::new(ListenerFn(listener)));
         Self { agent: Arc::downgrade(agent), subscribed }

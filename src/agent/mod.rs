@@ -19,7 +19,7 @@ use self::slot::{Place, Shared};
 use crate::agent_loop::NothingToResume;
 use crate::async_fn::SendAsyncFn2;
 use crate::event::AgentEvent;
-use crate::hook::HookClosure;
+use crate::hook::SharedClosure;
 use crate::message::{CustomMessage, NoCustom};
 use crate::run::{Handle, Idle, IntoPrompt, Run};
 use crate::state::State;
@@ -75,6 +75,7 @@ impl<M: CustomMessage> Agent<M> {
     ///
     /// # Errors
     /// [`Busy`], at once, while a run is under way. Nothing has changed, and the prompt is in nobody's hands.
+    #[must_use = "an agent's run does nothing unless its future is polled: `agent.prompt(..)?.await`, or spawn it"]
     pub fn prompt(&self, prompt: impl IntoPrompt<M>) -> Result<Prompting<M>, Busy> {
         let messages = prompt.into_prompt(self.0.clock.timestamp());
         let run = self.0.take()?;
@@ -89,6 +90,7 @@ impl<M: CustomMessage> Agent<M> {
     ///
     /// # Errors
     /// While a run is under way, and when there is nothing to go on from. Nothing has changed.
+    #[must_use = "an agent's run does nothing unless its future is polled: `agent.resume()?.await`, or spawn it"]
     pub fn resume(&self) -> Result<Prompting<M>, ResumeRefused> {
         if let Place::Idle(run) = &self.0.slot().place {
             run.check_resume()?;
@@ -109,7 +111,7 @@ impl<M: CustomMessage> Agent<M> {
     /// run goes on when the last has settled, also after an abort. Each is given the event, and with it the state at
     /// that event and the abort signal. Write `async |event, cx| ..`: a closure that returns a future,
     /// `|event, cx| async move { .. }`, is refused, in the same words of the compiler as one that is a
-    /// [hook](crate::hook::HookClosure). It is cloned for each event, so what it captures is `Clone`: shared state goes
+    /// [hook](crate::hook::SharedClosure). It is cloned for each event, so what it captures is `Clone`: shared state goes
     /// into an `Arc`, and a bare `Mutex` is refused.
     ///
     /// One that is subscribed or unsubscribed while an event is told: the first hears the next one, the second hears
@@ -123,7 +125,7 @@ impl<M: CustomMessage> Agent<M> {
     where
         F: AsyncFnOnce(&AgentEvent<M>, ListenerContext<'_, M>)
             + for<'a> SendAsyncFn2<&'a AgentEvent<M>, ListenerContext<'a, M>, ()>
-            + HookClosure,
+            + SharedClosure,
     {
         Subscription::new(&self.0, listener)
     }

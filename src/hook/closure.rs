@@ -7,27 +7,10 @@ use super::{
     AfterToolCall, BeforeToolCall, FinishTurn, FinishedTurn, Hook, HookContext, PrepareNextTurn,
     PrepareRequest,
 };
-use crate::async_fn::{SendAsyncFn1, SendAsyncFn2, SendAsyncFn3};
+use crate::async_fn::{SendAsyncFn1, SendAsyncFn2, SendAsyncFn3, SharedClosure};
 use crate::message::{CustomMessage, ToolCall};
 use crate::tool::ToolOutput;
 use crate::transcript::{Messages, Transcript};
-
-/// What every closure that is used as a hook can do: be cloned for each call, and go to other threads.
-///
-/// Write `async |call, cx| ..`, with `move` where it captures. What it captures is shared through an `Arc`: a bare `Mutex`
-/// is not `Clone`, and a plain counter would be counted up in a copy.
-///
-/// A closure that returns a future, `|call, cx| async move { .. }`, is refused, since its future could not borrow what the
-/// hook is shown. The compiler says
-///
-/// * `implementation of AsyncFnOnce is not general enough`, where its body leaves the arguments alone;
-/// * `type annotations needed` (E0282), where its body uses one: do not add the types that are asked for, since then
-/// * `lifetime may not live long enough` is what remains.
-///
-/// A closure that is not async at all is refused too: what it gives `is not a future`.
-pub trait HookClosure: Clone + Send + Sync + 'static {}
-
-impl<F: Clone + Send + Sync + 'static> HookClosure for F {}
 
 macro_rules! closure_hook {
     ($(
@@ -36,7 +19,7 @@ macro_rules! closure_hook {
     )*) => {$(
         pub(crate) struct $name<F>(pub(crate) F);
 
-        impl<$m: CustomMessage, F: HookClosure> Hook<$m> for $name<F>
+        impl<$m: CustomMessage, F: SharedClosure> Hook<$m> for $name<F>
         where
             F: $($bound)*,
         {

@@ -19,8 +19,8 @@ mod stack;
 
 use std::future::Future;
 
+pub use crate::async_fn::SharedClosure;
 pub use answers::{AfterToolCall, BeforeToolCall, FinishTurn, FinishedTurn, PrepareNextTurn, PrepareRequest};
-pub use closure::HookClosure;
 pub(crate) use closure::{
     AfterToolCallFn, ApiKeyFn, BeforeToolCallFn, ConvertFn, FinishTurnFn, PrepareNextTurnFn,
     PrepareRequestFn, TransformContextFn,

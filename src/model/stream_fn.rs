@@ -11,7 +11,7 @@ use futures_util::future::Either;
 use futures_util::stream::{self, StreamExt};
 
 use super::{Delta, Request};
-use crate::async_fn::SendAsyncFn1;
+use crate::async_fn::{SendAsyncFn1, SharedClosure};
 
 /// A boxed stream of deltas.
 pub type BoxDeltaStream = BoxStream<'static, Delta>;
@@ -86,10 +86,7 @@ pub fn stream_fn<F, S>(connect: F) -> StreamFnAdapter<F, S>
 where
     F: AsyncFnOnce(Request) -> Result<S, ModelError>
         + SendAsyncFn1<Request, Result<S, ModelError>>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
+        + SharedClosure,
     S: DeltaStream,
 {
     StreamFnAdapter { connect, stream: PhantomData }
@@ -115,7 +112,7 @@ impl<F, S> fmt::Debug for StreamFnAdapter<F, S> {
 
 impl<F, S> StreamFn for StreamFnAdapter<F, S>
 where
-    F: SendAsyncFn1<Request, Result<S, ModelError>> + Clone + Send + Sync + 'static,
+    F: SendAsyncFn1<Request, Result<S, ModelError>> + SharedClosure,
     <F as SendAsyncFn1<Request, Result<S, ModelError>>>::Fut: 'static,
     S: DeltaStream,
 {

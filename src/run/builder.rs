@@ -11,8 +11,8 @@ use crate::async_fn::{SendAsyncFn1, SendAsyncFn2, SendAsyncFn3};
 use crate::clock::{Clock, SystemClock};
 use crate::hook::{
     AfterToolCall, AfterToolCallFn, ApiKeyFn, BeforeToolCall, BeforeToolCallFn, ConvertFn, FinishTurn,
-    FinishTurnFn, FinishedTurn, Hook, HookClosure, HookContext, Hooks, PrepareNextTurn, PrepareNextTurnFn,
-    PrepareRequest, PrepareRequestFn, TransformContextFn,
+    FinishTurnFn, FinishedTurn, Hook, HookContext, Hooks, PrepareNextTurn, PrepareNextTurnFn, PrepareRequest,
+    PrepareRequestFn, SharedClosure, TransformContextFn,
 };
 use crate::message::{CustomMessage, NoCustom, SystemMessage, TextContent, ThinkingLevel, ToolCall};
 use crate::model::{ApiKey, Model, ModelError, RequestOptions, StreamFn};
@@ -247,7 +247,7 @@ impl<B: BuilderMessages> RunBuilder<B> {
 ///
 /// Each closure form takes an async closure, written `async |..| ..` (with `move` where it captures). It is cloned for
 /// each call, so what it captures is `Clone`: shared state goes into an `Arc`. A closure that returns a future,
-/// `|..| async move { .. }`, is refused; [`HookClosure`] lists what the compiler says of it. The guide
+/// `|..| async move { .. }`, is refused; [`SharedClosure`] lists what the compiler says of it. The guide
 /// [hooks](crate::guide::hooks) shows each step.
 impl<B: BuilderMessages> RunBuilder<B> {
     /// Adds a hook after those that are there.
@@ -258,51 +258,51 @@ impl<B: BuilderMessages> RunBuilder<B> {
     }
 
     /// Adds a [`transform_context`](Hook::transform_context) hook. Write `async |context, cx| ..`: a closure that
-    /// returns a future is refused, see [`HookClosure`].
+    /// returns a future is refused, see [`SharedClosure`].
     pub fn transform_context<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&mut Transcript<B::M>, HookContext<'_, B::M>)
             + for<'a> SendAsyncFn2<&'a mut Transcript<B::M>, HookContext<'a, B::M>, ()>
-            + HookClosure,
+            + SharedClosure,
     {
         self.hook(TransformContextFn(f))
     }
 
     /// Adds a [`convert`](Hook::convert) hook. Write `async |messages, cx| ..`: a closure that
-    /// returns a future is refused, see [`HookClosure`].
+    /// returns a future is refused, see [`SharedClosure`].
     pub fn convert<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&mut Messages, HookContext<'_, B::M>)
             + for<'a> SendAsyncFn2<&'a mut Messages, HookContext<'a, B::M>, ()>
-            + HookClosure,
+            + SharedClosure,
     {
         self.hook(ConvertFn(f))
     }
 
     /// Adds a [`prepare_request`](Hook::prepare_request) hook. Write `async |cx| ..`: a closure that
-    /// returns a future is refused, see [`HookClosure`].
+    /// returns a future is refused, see [`SharedClosure`].
     pub fn prepare_request<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(HookContext<'_, B::M>) -> PrepareRequest<B::M>
             + for<'a> SendAsyncFn1<HookContext<'a, B::M>, PrepareRequest<B::M>>
-            + HookClosure,
+            + SharedClosure,
     {
         self.hook(PrepareRequestFn(f))
     }
 
     /// Adds a [`prepare_next_turn`](Hook::prepare_next_turn) hook. Write `async |turn, cx| ..`: a closure that
-    /// returns a future is refused, see [`HookClosure`].
+    /// returns a future is refused, see [`SharedClosure`].
     pub fn prepare_next_turn<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&FinishedTurn, HookContext<'_, B::M>) -> PrepareNextTurn<B::M>
             + for<'a> SendAsyncFn2<&'a FinishedTurn, HookContext<'a, B::M>, PrepareNextTurn<B::M>>
-            + HookClosure,
+            + SharedClosure,
     {
         self.hook(PrepareNextTurnFn(f))
     }
 
     /// Adds a [`before_tool_call`](Hook::before_tool_call) hook. Write `async |call, cx| ..`: a closure that
-    /// returns a future is refused, see [`HookClosure`].
+    /// returns a future is refused, see [`SharedClosure`].
     ///
     /// ```
     /// use turnstate::Run;
@@ -321,40 +321,40 @@ impl<B: BuilderMessages> RunBuilder<B> {
     where
         F: AsyncFnOnce(&ToolCall, HookContext<'_, B::M>) -> BeforeToolCall
             + for<'a> SendAsyncFn2<&'a ToolCall, HookContext<'a, B::M>, BeforeToolCall>
-            + HookClosure,
+            + SharedClosure,
     {
         self.hook(BeforeToolCallFn(f))
     }
 
     /// Adds an [`after_tool_call`](Hook::after_tool_call) hook. Write `async |call, output, cx| ..`: a closure that
-    /// returns a future is refused, see [`HookClosure`].
+    /// returns a future is refused, see [`SharedClosure`].
     pub fn after_tool_call<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&ToolCall, &ToolOutput, HookContext<'_, B::M>) -> AfterToolCall
             + for<'a> SendAsyncFn3<&'a ToolCall, &'a ToolOutput, HookContext<'a, B::M>, AfterToolCall>
-            + HookClosure,
+            + SharedClosure,
     {
         self.hook(AfterToolCallFn(f))
     }
 
     /// Adds a [`finish_turn`](Hook::finish_turn) hook. Write `async |turn, cx| ..`: a closure that
-    /// returns a future is refused, see [`HookClosure`].
+    /// returns a future is refused, see [`SharedClosure`].
     pub fn finish_turn<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&FinishedTurn, HookContext<'_, B::M>) -> FinishTurn
             + for<'a> SendAsyncFn2<&'a FinishedTurn, HookContext<'a, B::M>, FinishTurn>
-            + HookClosure,
+            + SharedClosure,
     {
         self.hook(FinishTurnFn(f))
     }
 
     /// Adds an [`api_key`](Hook::api_key) hook. Write `async |provider, cx| ..`: a closure that returns a future
-    /// is refused, see [`HookClosure`].
+    /// is refused, see [`SharedClosure`].
     pub fn api_key_from<F>(self, f: F) -> RunBuilder<B::M>
     where
         F: AsyncFnOnce(&str, HookContext<'_, B::M>) -> Result<Option<ApiKey>, ModelError>
             + for<'a> SendAsyncFn2<&'a str, HookContext<'a, B::M>, Result<Option<ApiKey>, ModelError>>
-            + HookClosure,
+            + SharedClosure,
     {
         self.hook(ApiKeyFn(f))
     }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 
 use super::{AgentTool, Tool, ToolArgs, ToolContext, ToolError, ToolOutput};
-use crate::async_fn::SendAsyncFn2;
+use crate::async_fn::{SendAsyncFn2, SharedClosure};
 
 /// A tool from an async closure.
 ///
@@ -28,10 +28,7 @@ where
     T: Into<ToolOutput> + 'static,
     F: AsyncFnOnce(A, ToolContext<'_>) -> Result<T, ToolError>
         + for<'a> SendAsyncFn2<A, ToolContext<'a>, Result<T, ToolError>>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
+        + SharedClosure,
 {
     AgentTool::new(ToolFn {
         name: name.into(),
@@ -52,7 +49,7 @@ impl<A, T, F> Tool for ToolFn<A, T, F>
 where
     A: ToolArgs,
     T: Into<ToolOutput> + 'static,
-    F: for<'a> SendAsyncFn2<A, ToolContext<'a>, Result<T, ToolError>> + Clone + Send + Sync + 'static,
+    F: for<'a> SendAsyncFn2<A, ToolContext<'a>, Result<T, ToolError>> + SharedClosure,
 {
     type Args = A;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::abort::AbortSignal;
 use crate::async_fn::SendAsyncFn1;
-use crate::hook::{BeforeToolCall, Hook, HookClosure, HookContext};
+use crate::hook::{BeforeToolCall, Hook, HookContext, SharedClosure};
 use crate::message::{CustomMessage, ToolCall};
 use crate::tool::AgentTool;
 
@@ -92,7 +92,7 @@ impl<F> Approval<F> {
     where
         F: AsyncFnOnce(ApprovalRequest<'_>) -> Decision
             + for<'a> SendAsyncFn1<ApprovalRequest<'a>, Decision>
-            + HookClosure,
+            + SharedClosure,
     {
         Self { ask, always: Arc::default() }
     }
@@ -124,7 +124,7 @@ impl<F> Approval<F> {
 
 impl<M: CustomMessage, F> Hook<M> for Approval<F>
 where
-    F: for<'a> SendAsyncFn1<ApprovalRequest<'a>, Decision> + HookClosure,
+    F: for<'a> SendAsyncFn1<ApprovalRequest<'a>, Decision> + SharedClosure,
 {
     async fn before_tool_call(&self, call: &ToolCall, cx: HookContext<'_, M>) -> BeforeToolCall {
         if self.always().contains(&call.name) {
