@@ -48,7 +48,10 @@ impl Updates {
         let update = (call.clone(), Arc::new(partial));
         self.queue().updates.push_back(update);
         self.used.store(true, Ordering::Release);
-        self.taker.wake();
+        // Its waker is the run's executor's, and no concern of the tool that tells.
+        if let Some(waker) = self.taker.take() {
+            wake(waker);
+        }
     }
 
     /// The next update. Whoever asks has told the one before.

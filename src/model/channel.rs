@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::Delta;
 use crate::abort::{AbortSignal, Aborted};
+use crate::waiters::wake;
 
 /// A stream of deltas, and the sender that feeds it: for transports that call back instead of being polled.
 ///
@@ -93,7 +94,7 @@ impl Shared {
         // Wakers run foreign code: not under the lock.
         let waker = self.lock().waker.take();
         if let Some(waker) = waker {
-            waker.wake();
+            wake(waker);
         }
     }
 }
