@@ -150,9 +150,9 @@ impl<M: CustomMessage> Spine<M> {
         calls: &[Arc<ToolCall>],
         results: &mut [Option<Arc<ToolResult>>],
     ) {
-        let mut waiting = None;
+        let mut due = Due::default();
         loop {
-            match next_step(updates, &mut running, &mut waiting).await {
+            match next_step(updates, &mut running, &mut due).await {
                 Step::Update((call, partial)) => {
                     self.emit(AgentEvent::ToolExecutionUpdate { call, partial }).await;
                 }
@@ -317,30 +317,40 @@ enum Step {
     AllEnded,
 }
 
-/// The next thing to tell. A call that has ended waits until every update that was pushed before is told.
+/// What is to be told before the running calls are looked at again.
+#[derive(Default)]
+struct Due {
+    /// So many updates, from the first one on.
+    updates: u64,
+    /// Then the end of this call.
+    end: Option<Ended>,
+}
+
+/// The next thing to tell. A call that has ended waits until every update that was pushed before is told, and for none
+/// that others push meanwhile.
 async fn next_step<F: Future<Output = Ended> + Unpin>(
     updates: &Updates,
     running: &mut InFlight<F>,
-    waiting: &mut Option<Ended>,
+    due: &mut Due,
 ) -> Step {
     poll_fn(|cx| {
-        if let Some(update) = updates.pop() {
-            return Poll::Ready(Step::Update(update));
-        }
-        if let Some(ended) = waiting.take() {
-            return Poll::Ready(Step::End(ended));
-        }
-        match running.poll_next(cx) {
-            Poll::Ready(None) => Poll::Ready(Step::AllEnded),
-            Poll::Ready(Some(ended)) => Poll::Ready(match updates.pop() {
-                Some(update) => {
-                    *waiting = Some(ended);
-                    Step::Update(update)
+        loop {
+            if let Some(update) = updates.pop_of(due.updates) {
+                return Poll::Ready(Step::Update(update));
+            }
+            if let Some(ended) = due.end.take() {
+                return Poll::Ready(Step::End(ended));
+            }
+            let polled = running.poll_next(cx);
+            due.updates = updates.pushed();
+            match polled {
+                Poll::Ready(None) => return Poll::Ready(Step::AllEnded),
+                Poll::Ready(Some(ended)) => due.end = Some(ended),
+                Poll::Pending => {
+                    return updates
+                        .poll_pop(cx)
+                        .map_or(Poll::Pending, |update| Poll::Ready(Step::Update(update)));
                 }
-                None => Step::End(ended),
-            }),
-            Poll::Pending => {
-                updates.poll_pop(cx).map_or(Poll::Pending, |update| Poll::Ready(Step::Update(update)))
             }
         }
     })

@@ -54,14 +54,19 @@ impl Updates {
         }
     }
 
-    /// The next update. Whoever asks has told the one before.
-    pub(crate) fn pop(&self) -> Option<Update> {
+    /// How many updates were pushed so far.
+    pub(crate) fn pushed(&self) -> u64 {
+        if self.used.load(Ordering::Acquire) { self.queue().pushed() } else { 0 }
+    }
+
+    /// The next update, if it is among the first `count` that were pushed. Whoever asks has told the one before.
+    pub(crate) fn pop_of(&self, count: u64) -> Option<Update> {
         if !self.used.load(Ordering::Acquire) {
             return None;
         }
         let mut queue = self.queue();
         let is_over = queue.tell_taken();
-        let update = queue.updates.pop_front();
+        let update = if queue.taken < count { queue.updates.pop_front() } else { None };
         queue.taken += u64::from(update.is_some());
         drop(queue);
         // Wakers run foreign code: not under the lock.
@@ -78,6 +83,10 @@ impl Updates {
         })
     }
 
+    fn pop(&self) -> Option<Update> {
+        self.pop_of(u64::MAX)
+    }
+
     /// Waits until every update that was pushed so far is told: who comes after it, has seen them. What others push
     /// meanwhile holds it up no longer.
     pub(crate) fn told(&self) -> Told<'_> {
@@ -86,6 +95,10 @@ impl Updates {
 }
 
 impl Queue {
+    fn pushed(&self) -> u64 {
+        self.taken + self.updates.len() as u64
+    }
+
     /// What was taken is told; gives those who waited for it.
     fn tell_taken(&mut self) -> BTreeMap<(u64, u64), Waker> {
         self.told = self.taken;
@@ -99,7 +112,7 @@ impl Queue {
     /// A place among those who wait, for what is pushed so far.
     fn place(&mut self) -> (u64, u64) {
         self.waited += 1;
-        (self.taken + self.updates.len() as u64, self.waited)
+        (self.pushed(), self.waited)
     }
 }
 
