@@ -227,6 +227,24 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_is_not_hurt_by_the_waker_of_a_run_whose_executor_is_gone() {
+        struct Gone;
+        impl std::task::Wake for Gone {
+            fn wake(self: Arc<Self>) {
+                panic!("the executor is gone");
+            }
+        }
+        let (sender, mut deltas) = delta_channel();
+        let gone = Waker::from(Arc::new(Gone));
+        assert!(deltas.poll_next_unpin(&mut Context::from_waker(&gone)).is_pending());
+        assert_eq!(sender.send(Delta::Start), Ok(()));
+        assert_eq!(deltas.next().now_or_never(), Some(Some(Delta::Start)));
+        assert!(deltas.poll_next_unpin(&mut Context::from_waker(&gone)).is_pending());
+        drop(sender);
+        assert_eq!(deltas.next().now_or_never(), Some(None));
+    }
+
+    #[test]
     fn a_sender_learns_that_nobody_listens() {
         let (sender, deltas) = delta_channel();
         sender.send(Delta::Start).unwrap();
