@@ -283,16 +283,12 @@ fn deltas() -> impl Strategy<Value = Vec<Delta>> {
     })
 }
 
-/// What a listener keeps, with the picture of its moment.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<(AgentEvent, String, State, String)>>>);
-
-impl Kept {
-    fn assert_unchanged(&self) {
-        for (event, told, state, known) in self.0.lock().unwrap().iter() {
-            assert_eq!((format!("{event:?}"), picture(state)), (told.clone(), known.clone()));
-        }
-    }
+/// An event and the state at it, as a listener keeps them, each with the picture of that moment.
+struct Kept {
+    event: AgentEvent,
+    told: String,
+    state: State,
+    known: String,
 }
 
 proptest! {
@@ -330,14 +326,15 @@ proptest! {
     ) {
         let answers = answers.into_iter().map(|deltas| deltas.into_iter().map(Step::Say).collect());
         let agent = Agent::new(Run::builder(Model::new(answers)).tool(quick("read")).build());
-        let kept = Kept::default();
+        let kept = Arc::new(Mutex::new(Vec::new()));
         let (keeps, weak) = (kept.clone(), agent.downgrade());
         agent
             .subscribe(async move |event, cx| {
                 let state = weak.upgrade().unwrap().state();
                 let known = picture(cx.state);
                 assert_eq!(picture(&state), known, "at {}", event.kind());
-                keeps.0.lock().unwrap().push((event.clone(), format!("{event:?}"), state, known));
+                let (event, told) = (event.clone(), format!("{event:?}"));
+                keeps.lock().unwrap().push(Kept { event, told, state, known });
                 // Each event takes a poll.
                 smol::future::yield_now().await;
             })
@@ -359,6 +356,9 @@ proptest! {
             let failed = agent.state().error().is_some_and(|text| text.contains("listener"));
             prop_assert!(!failed, "{:?}", agent.state().error());
         }
-        kept.assert_unchanged();
+        for Kept { event, told, state, known } in kept.lock().unwrap().iter() {
+            prop_assert_eq!(format!("{event:?}"), told.as_str());
+            prop_assert_eq!(picture(state), known.as_str());
+        }
     }
 }
