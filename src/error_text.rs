@@ -70,6 +70,13 @@ pub(crate) fn drop_foreign<T>(foreign: T) {
     }
 }
 
+/// Calls a host's code for what it does. A panic there ends nothing but itself.
+pub(crate) fn call_foreign(foreign: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(foreign)) {
+        drop_foreign(panic);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

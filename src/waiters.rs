@@ -1,10 +1,9 @@
 //! Wakers of those who wait for one thing, in slots.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use crate::error_text::drop_foreign;
+use crate::error_text::call_foreign;
 
 /// Wakers in slots, so that one that goes away is found at once.
 ///
@@ -58,9 +57,7 @@ impl Waiters {
 
 /// Wakes a task. A waker is foreign code, of the executor: a panic of it, as after a shutdown, is nobody's else.
 pub(crate) fn wake(waker: Waker) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        drop_foreign(panic);
-    }
+    call_foreign(|| waker.wake());
 }
 
 impl Slots {

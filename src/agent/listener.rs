@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 
 use super::slot::Shared;
 use crate::abort::AbortSignal;
+use crate::agent_loop::Foreign;
 use crate::async_fn::{SendAsyncFn2, SharedClosure};
 use crate::error_text::panic_text;
 use crate::event::AgentEvent;
@@ -62,9 +63,16 @@ where
 
 /// A listener in the list.
 struct Subscribed<M> {
-    listener: Box<dyn Listener<M>>,
+    /// What it captures is dropped wherever the list is read last.
+    listener: Foreign<Box<dyn Listener<M>>>,
     /// Another listener of the same event may have unsubscribed it.
     gone: AtomicBool,
+}
+
+impl<M> Subscribed<M> {
+    fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
 }
 
 /// Listeners in order of registration. The list is copied when it changes while someone reads it.
@@ -108,7 +116,8 @@ impl<M> Listeners<M> {
     }
 
     fn add(&self, listener: Box<dyn Listener<M>>) -> Weak<Subscribed<M>> {
-        let subscribed = Arc::new(Subscribed { listener, gone: AtomicBool::new(false) });
+        let subscribed =
+            Arc::new(Subscribed { listener: Foreign::new(listener), gone: AtomicBool::new(false) });
         let weak = Arc::downgrade(&subscribed);
         let mut list = self.lock();
         Arc::make_mut(&mut list).push(subscribed);
@@ -133,10 +142,11 @@ impl<M> Listening<M> {
     pub(super) async fn tell(&self, event: &AgentEvent<M>, cx: ListenerContext<'_, M>) -> Option<String> {
         let mut panicked = None;
         for subscribed in self.list.iter() {
-            if subscribed.gone.load(Ordering::Acquire) {
+            let Some(listener) = subscribed.listener.get().filter(|_| !subscribed.is_gone()) else {
                 continue;
-            }
-            if let Err(panic) = AssertUnwindSafe(subscribed.listener.hear(event, cx)).catch_unwind().await {
+            };
+            let hearing = Foreign::new(listener.hear(event, cx));
+            if let Err(panic) = AssertUnwindSafe(hearing).catch_unwind().await {
                 let text = panic_text(panic);
                 panicked.get_or_insert(text);
             }

@@ -1,7 +1,6 @@
 //! One batch: all tool calls of one answer. Results come in the order of the calls, whatever order they end in.
 
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::slice;
 use std::sync::Arc;
@@ -15,11 +14,12 @@ use smallvec::{SmallVec, smallvec};
 use super::call::{Batch, Prepared, Ready};
 use super::closing::made_up_result;
 use super::config::Spawner;
+use super::foreign::Foreign;
 use super::inside::inside;
 use super::schedule::{BatchOutcome, batch_mode, batch_outcome};
 use super::spine::Spine;
 use super::updates::{Update, Updates};
-use crate::error_text::drop_foreign;
+use crate::error_text::call_foreign;
 use crate::event::AgentEvent;
 use crate::message::{AgentMessage, AssistantMessage, CustomMessage, ToolCall, ToolResultMessage};
 use crate::tool::{ExecutionMode, ToolResult};
@@ -150,9 +150,9 @@ impl<M: CustomMessage> Spine<M> {
         calls: &[Arc<ToolCall>],
         results: &mut [Option<Arc<ToolResult>>],
     ) {
-        let mut waiting = None;
+        let mut due = Due::default();
         loop {
-            match next_step(updates, &mut running, &mut waiting).await {
+            match next_step(updates, &mut running, &mut due).await {
                 Step::Update((call, partial)) => {
                     self.emit(AgentEvent::ToolExecutionUpdate { call, partial }).await;
                 }
@@ -273,7 +273,8 @@ impl<F: Future<Output = Ended> + Unpin> InFlight<F> {
 /// A call on the host's threads. Dropping this cancels it: it ends without a result the next time it is polled.
 struct Elsewhere {
     at: usize,
-    ended: oneshot::Receiver<Ended>,
+    /// Its drop wakes the call.
+    ended: Foreign<oneshot::Receiver<Ended>>,
 }
 
 impl Elsewhere {
@@ -283,21 +284,21 @@ impl Elsewhere {
         at: usize,
         executing: impl Future<Output = Ended> + Send + 'static,
     ) -> Self {
-        let (mut ends, ended) = oneshot::channel();
+        let (ends, ended) = oneshot::channel();
+        // Either side wakes the other one's task when it goes.
+        let (mut ends, ended) = (Foreign::new(ends), Foreign::new(ended));
         let running = async move {
             let mut executing = pin!(executing);
-            let ended = poll_fn(|cx| match ends.poll_canceled(cx) {
-                Poll::Ready(()) => Poll::Ready(None),
-                Poll::Pending => executing.as_mut().poll(cx).map(Some),
+            let ended = poll_fn(|cx| match ends.get_mut().map(|ends| ends.poll_canceled(cx)) {
+                Some(Poll::Pending) => executing.as_mut().poll(cx).map(Some),
+                Some(Poll::Ready(())) | None => Poll::Ready(None),
             });
-            if let Some(ended) = ended.await {
+            if let (Some(ended), Some(ends)) = (ended.await, ends.take()) {
                 // Who is not there any more needs no result.
-                drop(ends.send(ended));
+                call_foreign(|| drop(ends.send(ended)));
             }
         };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| spawner.spawn(Box::pin(running)))) {
-            drop_foreign(panic);
-        }
+        call_foreign(|| spawner.spawn(Box::pin(running)));
         Self { at, ended }
     }
 }
@@ -316,30 +317,40 @@ enum Step {
     AllEnded,
 }
 
-/// The next thing to tell. A call that has ended waits until every update that was pushed before is told.
+/// What is to be told before the running calls are looked at again.
+#[derive(Default)]
+struct Due {
+    /// So many updates, from the first one on.
+    updates: u64,
+    /// Then the end of this call.
+    end: Option<Ended>,
+}
+
+/// The next thing to tell. A call that has ended waits until every update that was pushed before is told, and for none
+/// that others push meanwhile.
 async fn next_step<F: Future<Output = Ended> + Unpin>(
     updates: &Updates,
     running: &mut InFlight<F>,
-    waiting: &mut Option<Ended>,
+    due: &mut Due,
 ) -> Step {
     poll_fn(|cx| {
-        if let Some(update) = updates.pop() {
-            return Poll::Ready(Step::Update(update));
-        }
-        if let Some(ended) = waiting.take() {
-            return Poll::Ready(Step::End(ended));
-        }
-        match running.poll_next(cx) {
-            Poll::Ready(None) => Poll::Ready(Step::AllEnded),
-            Poll::Ready(Some(ended)) => Poll::Ready(match updates.pop() {
-                Some(update) => {
-                    *waiting = Some(ended);
-                    Step::Update(update)
+        loop {
+            if let Some(update) = updates.pop_of(due.updates) {
+                return Poll::Ready(Step::Update(update));
+            }
+            if let Some(ended) = due.end.take() {
+                return Poll::Ready(Step::End(ended));
+            }
+            let polled = running.poll_next(cx);
+            due.updates = updates.pushed();
+            match polled {
+                Poll::Ready(None) => return Poll::Ready(Step::AllEnded),
+                Poll::Ready(Some(ended)) => due.end = Some(ended),
+                Poll::Pending => {
+                    return updates
+                        .poll_pop(cx)
+                        .map_or(Poll::Pending, |update| Poll::Ready(Step::Update(update)));
                 }
-                None => Step::End(ended),
-            }),
-            Poll::Pending => {
-                updates.poll_pop(cx).map_or(Poll::Pending, |update| Poll::Ready(Step::Update(update)))
             }
         }
     })

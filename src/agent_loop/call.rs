@@ -94,7 +94,8 @@ impl<M: CustomMessage> Batch<M> {
     /// Asks the hooks in order; arguments they change are in the call when the next is asked.
     async fn ask_before_hooks(&self, call: &mut ToolCall) -> BeforeToolCall {
         for hook in self.config.hooks.iter() {
-            let asking = Foreign::new(hook.before_tool_call(call, self.cx()));
+            // A hook's code before its first await runs here, so its panic has to be caught here too.
+            let asking = async { Foreign::new(hook.before_tool_call(call, self.cx())).await };
             let asking = AssertUnwindSafe(asking).catch_unwind();
             match unless_aborted(&self.abort, asking).await {
                 // Dropped by an abort: the call is refused as aborted.
@@ -170,7 +171,7 @@ impl<M: CustomMessage> Batch<M> {
         // A hook looks at a call that has told everything: the consumer has had its updates.
         self.updates.told().await;
         for hook in self.config.hooks.iter() {
-            let asking = Foreign::new(hook.after_tool_call(call, &output, self.cx()));
+            let asking = async { Foreign::new(hook.after_tool_call(call, &output, self.cx())).await };
             let asking = AssertUnwindSafe(asking).catch_unwind();
             match unless_aborted(&self.abort, asking).await {
                 None => {}

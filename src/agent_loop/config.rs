@@ -166,7 +166,8 @@ impl<M> MessageSource<M> for NoMessages {
 /// Any function will do: `.spawner(move |future| { handle.spawn(future); })` with a runtime's handle. The guide
 /// [runtimes](crate::guide::runtimes) says when it is worth it.
 pub trait Spawner: Send + Sync + 'static {
-    /// Runs a future to its end. It must not block until then.
+    /// Runs a future to its end. It must not block until then. One that is neither polled nor dropped holds its run up,
+    /// also after an abort, until the run is cancelled or dropped.
     ///
     /// When the run is dropped or cancelled the future ends by itself the next time it is polled, and it is woken for
     /// it; a tool that blocks its thread is not interrupted.

@@ -5,13 +5,12 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
 use crate::agent_loop::config::MessageSource;
-use crate::error_text::drop_foreign;
+use crate::error_text::call_foreign;
 use crate::event::{AgentEvent, Ending};
 use crate::message::{AgentMessage, AssistantMessage};
 use crate::model::BoxDeltaStream;
@@ -204,9 +203,7 @@ pub(crate) fn give_back<M: 'static>(source: &dyn MessageSource<M>, count: usize)
     if count == 0 {
         return;
     }
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| source.give_back(count))) {
-        drop_foreign(panic);
-    }
+    call_foreign(|| source.give_back(count));
 }
 
 impl<M: 'static> Drop for HandBack<M> {

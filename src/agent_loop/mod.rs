@@ -23,6 +23,7 @@ mod updates;
 pub(crate) use call::{Batch, Prepared};
 pub use config::{LoopConfig, MessageSource, NoMessages, Spawner, Tools};
 pub use driver::AgentLoop;
+pub(crate) use foreign::Foreign;
 pub(crate) use inside::{inside, is_inside};
 pub(crate) use spine::Memory;
 pub use turn_change::TurnChange;

@@ -48,17 +48,25 @@ impl Updates {
         let update = (call.clone(), Arc::new(partial));
         self.queue().updates.push_back(update);
         self.used.store(true, Ordering::Release);
-        self.taker.wake();
+        // Its waker is the run's executor's, and no concern of the tool that tells.
+        if let Some(waker) = self.taker.take() {
+            wake(waker);
+        }
     }
 
-    /// The next update. Whoever asks has told the one before.
-    pub(crate) fn pop(&self) -> Option<Update> {
+    /// How many updates were pushed so far.
+    pub(crate) fn pushed(&self) -> u64 {
+        if self.used.load(Ordering::Acquire) { self.queue().pushed() } else { 0 }
+    }
+
+    /// The next update, if it is among the first `count` that were pushed. Whoever asks has told the one before.
+    pub(crate) fn pop_of(&self, count: u64) -> Option<Update> {
         if !self.used.load(Ordering::Acquire) {
             return None;
         }
         let mut queue = self.queue();
         let is_over = queue.tell_taken();
-        let update = queue.updates.pop_front();
+        let update = if queue.taken < count { queue.updates.pop_front() } else { None };
         queue.taken += u64::from(update.is_some());
         drop(queue);
         // Wakers run foreign code: not under the lock.
@@ -75,6 +83,10 @@ impl Updates {
         })
     }
 
+    fn pop(&self) -> Option<Update> {
+        self.pop_of(u64::MAX)
+    }
+
     /// Waits until every update that was pushed so far is told: who comes after it, has seen them. What others push
     /// meanwhile holds it up no longer.
     pub(crate) fn told(&self) -> Told<'_> {
@@ -83,6 +95,10 @@ impl Updates {
 }
 
 impl Queue {
+    fn pushed(&self) -> u64 {
+        self.taken + self.updates.len() as u64
+    }
+
     /// What was taken is told; gives those who waited for it.
     fn tell_taken(&mut self) -> BTreeMap<(u64, u64), Waker> {
         self.told = self.taken;
@@ -96,7 +112,7 @@ impl Queue {
     /// A place among those who wait, for what is pushed so far.
     fn place(&mut self) -> (u64, u64) {
         self.waited += 1;
-        (self.taken + self.updates.len() as u64, self.waited)
+        (self.pushed(), self.waited)
     }
 }
 

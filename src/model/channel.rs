@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::Delta;
 use crate::abort::{AbortSignal, Aborted};
+use crate::waiters::wake;
 
 /// A stream of deltas, and the sender that feeds it: for transports that call back instead of being polled.
 ///
@@ -93,7 +94,7 @@ impl Shared {
         // Wakers run foreign code: not under the lock.
         let waker = self.lock().waker.take();
         if let Some(waker) = waker {
-            waker.wake();
+            wake(waker);
         }
     }
 }
@@ -222,6 +223,24 @@ mod tests {
         assert_eq!(deltas.next().now_or_never(), Some(Some(Delta::Start)));
         assert_eq!(deltas.next().now_or_never(), None);
         drop(other);
+        assert_eq!(deltas.next().now_or_never(), Some(None));
+    }
+
+    #[test]
+    fn a_sender_is_not_hurt_by_the_waker_of_a_run_whose_executor_is_gone() {
+        struct Gone;
+        impl std::task::Wake for Gone {
+            fn wake(self: Arc<Self>) {
+                panic!("the executor is gone");
+            }
+        }
+        let (sender, mut deltas) = delta_channel();
+        let gone = Waker::from(Arc::new(Gone));
+        assert!(deltas.poll_next_unpin(&mut Context::from_waker(&gone)).is_pending());
+        assert_eq!(sender.send(Delta::Start), Ok(()));
+        assert_eq!(deltas.next().now_or_never(), Some(Some(Delta::Start)));
+        assert!(deltas.poll_next_unpin(&mut Context::from_waker(&gone)).is_pending());
+        drop(sender);
         assert_eq!(deltas.next().now_or_never(), Some(None));
     }
 

@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use turnstate::agent::Prompting;
-use turnstate::model::Delta;
+use turnstate::message::AssistantMessage;
+use turnstate::model::{Delta, PartialMessage};
 use turnstate::run::QueueKind;
+use turnstate::testing::strategy::any_delta;
 use turnstate::tool::{NoArgs, OnAbort, tool_fn};
 use turnstate::transcript::open_calls;
-use turnstate::{Agent, Run, TurnChange};
+use turnstate::{Agent, AgentEvent, Run, State, TurnChange};
 
 use crate::support::*;
 
@@ -271,6 +273,24 @@ impl World {
     }
 }
 
+/// Deltas that fit each other, of blocks in any order, and a last one that need not.
+fn deltas() -> impl Strategy<Value = Vec<Delta>> {
+    (proptest::collection::vec(any_delta(), 0..40), any_delta()).prop_map(|(mut deltas, last)| {
+        let mut answer = PartialMessage::new(AssistantMessage::default());
+        deltas.retain(|delta| !delta.is_terminal() && answer.apply(delta).is_ok());
+        deltas.push(last);
+        deltas
+    })
+}
+
+/// An event and the state at it, as a listener keeps them, each with the picture of that moment.
+struct Kept {
+    event: AgentEvent,
+    told: String,
+    state: State,
+    known: String,
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
@@ -296,5 +316,49 @@ proptest! {
         }
         prop_assert!(world.running.is_none());
         prop_assert!(world.agent.prompt("and now").is_ok());
+    }
+
+    #[test]
+    fn the_agents_state_is_that_of_the_run_at_every_event_and_what_was_kept_does_not_change(
+        answers in proptest::collection::vec(deltas(), 1..4),
+        polls in 0..80_usize,
+        drops in any::<bool>(),
+    ) {
+        let answers = answers.into_iter().map(|deltas| deltas.into_iter().map(Step::Say).collect());
+        let agent = Agent::new(Run::builder(Model::new(answers)).tool(quick("read")).build());
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let (keeps, weak) = (kept.clone(), agent.downgrade());
+        agent
+            .subscribe(async move |event, cx| {
+                let state = weak.upgrade().unwrap().state();
+                let known = picture(cx.state);
+                assert_eq!(picture(&state), known, "at {}", event.kind());
+                let (event, told) = (event.clone(), format!("{event:?}"));
+                keeps.lock().unwrap().push(Kept { event, told, state, known });
+                // Each event takes a poll.
+                smol::future::yield_now().await;
+            })
+            .keep();
+        for prompt in ["stopped", "whole"] {
+            let mut running = agent.prompt(prompt).unwrap();
+            let over = (0..polls).any(|_| poll_once(&mut running).is_ready());
+            if over {
+                continue;
+            }
+            if prompt == "whole" {
+                settle(&mut running).unwrap();
+            } else if drops {
+                drop(running);
+            } else {
+                agent.abort();
+                settle(&mut running).unwrap();
+            }
+            let failed = agent.state().error().is_some_and(|text| text.contains("listener"));
+            prop_assert!(!failed, "{:?}", agent.state().error());
+        }
+        for Kept { event, told, state, known } in kept.lock().unwrap().iter() {
+            prop_assert_eq!(format!("{event:?}"), told.as_str());
+            prop_assert_eq!(picture(state), known.as_str());
+        }
     }
 }

@@ -284,6 +284,79 @@ fn an_abort_stays_an_abort_when_a_listener_panics_after_it() {
     }
 }
 
+/// Panics when it is dropped, and tells that it was.
+struct Bomb(Arc<AtomicBool>);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+        panic!("in a drop");
+    }
+}
+
+#[test]
+fn a_listener_that_panics_when_it_is_dropped_ends_no_run() {
+    let kinds = ["agent_start", "message_update", "tool_execution_start", "message_end", "agent_end"];
+    for unsubscribed_at in kinds {
+        let agent = Agent::new(
+            Run::builder(Model::new([call("a", "read"), text("done")])).tool(quick("read")).build(),
+        );
+        let dropped = Arc::new(AtomicBool::new(false));
+        let bomb = Arc::new(Bomb(dropped.clone()));
+        let subscription = Mutex::new(Some(agent.subscribe(async move |_, _| drop(bomb))));
+        let subscription = Arc::new(subscription);
+        let _other = agent.subscribe(async move |event, _| {
+            if event.kind() == unsubscribed_at {
+                drop(subscription.lock().unwrap().take());
+            }
+        });
+        let log = Log::new();
+        let _log = log.listen(&agent);
+        assert!(within(agent.prompt("go").unwrap()).is_success(), "at {unsubscribed_at}");
+        assert!(dropped.load(Ordering::SeqCst), "at {unsubscribed_at}");
+        assert_balanced(&log.take());
+    }
+}
+
+#[test]
+fn what_a_listener_that_waits_holds_may_panic_when_its_run_is_dropped() {
+    let agent = agent([text("one"), text("two")]);
+    let dropped = Arc::new(AtomicBool::new(false));
+    let waits = {
+        let dropped = dropped.clone();
+        agent.subscribe(async move |_, _| {
+            let _bomb = Bomb(dropped);
+            std::future::pending::<()>().await;
+        })
+    };
+    let mut running = agent.prompt("go").unwrap();
+    assert!(settle(&mut running).is_none());
+    drop(running);
+    assert!(dropped.load(Ordering::SeqCst) && agent.is_idle());
+    assert_eq!(agent.state().outcome().unwrap().ending, Ending::Aborted);
+    drop(waits);
+    assert!(within(agent.prompt("again").unwrap()).is_success());
+}
+
+#[test]
+fn while_the_run_waits_nothing_keeps_a_listener_that_is_unsubscribed() {
+    let (tool, model) = (Gate::new(), Gate::new());
+    let answers = [call("a", "slow"), text_until("half", &model, " whole")];
+    let agent = Agent::new(Run::builder(Model::new(answers)).tool(gated("slow", &tool)).build());
+    let mut running = agent.prompt("go").unwrap();
+    for gate in [tool, model] {
+        let held = Arc::new(());
+        let captured = held.clone();
+        let subscription = agent.subscribe(async move |_, _| drop(captured));
+        assert!(settle(&mut running).is_none());
+        assert_eq!(Arc::strong_count(&held), 2);
+        drop(subscription);
+        assert_eq!(Arc::strong_count(&held), 1);
+        gate.open();
+    }
+    assert!(settle(&mut running).unwrap().is_success());
+}
+
 #[test]
 fn an_abort_calls_no_listener_and_a_listener_that_waits_is_awaited() {
     let (gate, hearing) = (Gate::new(), Gate::new());

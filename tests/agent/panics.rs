@@ -1,10 +1,12 @@
 //! A panic anywhere ends the run with a complete event sequence, and the agent goes on.
 
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
+use futures::FutureExt;
 use futures::executor::block_on;
 use futures::stream::Stream;
 use turnstate::hook::{
@@ -143,6 +145,52 @@ impl<M: CustomMessage> Hook<M> for PanicsIn {
     async fn api_key(&self, _: &str, _: HookContext<'_, M>) -> Result<Option<ApiKey>, ModelError> {
         self.reach("api_key");
         Ok(None)
+    }
+}
+
+/// Panics in one of its methods before that gives a future, as a hook can that is written without `async`.
+struct PanicsAtOnce(&'static str);
+
+impl PanicsAtOnce {
+    fn reach<T: Default>(&self, method: &str) -> impl Future<Output = T> + Send + use<T> {
+        assert!(self.0 != method, "in {method}");
+        std::future::ready(()).map(|()| T::default())
+    }
+}
+
+impl<M: CustomMessage> Hook<M> for PanicsAtOnce {
+    fn before_tool_call(
+        &self,
+        _: &ToolCall,
+        _: HookContext<'_, M>,
+    ) -> impl Future<Output = BeforeToolCall> + Send {
+        self.reach("before_tool_call")
+    }
+
+    fn after_tool_call(
+        &self,
+        _: &ToolCall,
+        _: &ToolOutput,
+        _: HookContext<'_, M>,
+    ) -> impl Future<Output = AfterToolCall> + Send {
+        self.reach("after_tool_call")
+    }
+}
+
+#[test]
+fn a_hook_of_a_call_that_panics_at_once_fails_that_call_alone_wherever_it_runs() {
+    for place in ["before_tool_call", "after_tool_call"] {
+        for spawned in [false, true] {
+            let model = Model::new([calls(&[("a", "read", "{}"), ("b", "read", "{}")]), text("done")]);
+            let mut builder = Run::builder(model).tool(quick("read"));
+            if spawned {
+                builder = builder.spawner(|future| smol::spawn(future).detach());
+            }
+            let run = within(builder.hook(PanicsAtOnce(place)).build().prompt("Hi").finish());
+            let failed = format!("result: in {place}");
+            let lines = texts(&run.outcome().unwrap().added);
+            assert_eq!(lines[lines.len() - 3..], [failed.clone(), failed, "assistant: done".to_owned()]);
+        }
     }
 }
 

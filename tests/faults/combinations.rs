@@ -4,10 +4,12 @@ use std::task::{Context, Waker};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use serde_json::json;
 use turnstate::hook::{AfterToolCall, BeforeToolCall, FinishTurn, PrepareNextTurn};
 use turnstate::run::QueueKind;
 use turnstate::testing::{
-    ExecutionEnd, Gate, Gates, Response, ScriptedModel, ScriptedTool, ToolScript, block_on,
+    Checkable, Driven, ExecutionEnd, Gate, Gates, Progress, Response, ScriptedModel, ScriptedTool,
+    ToolScript, Workers, block_on,
 };
 use turnstate::tool::ExecutionMode;
 use turnstate::transcript::{Tail, open_calls};
@@ -295,5 +297,87 @@ fn stopped_while_a_listener_hears_an_agent_is_whole_and_goes_on() {
         assert!(agent.is_idle() && open_calls(agent.state().transcript()).is_empty());
         assert_eq!(stage.queued_messages(&agent), (0, usize::from(case.queued.is_some())), "{case:?}");
         stage.assert_goes_on(&agent);
+    }
+}
+
+/// Where the calls of a batch run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Place {
+    /// Where the run is polled.
+    Here,
+    /// On workers beside it.
+    Workers,
+    /// Nowhere: the spawner drops them.
+    Dropped,
+}
+
+/// A run of one batch with a call of each kind: some run, some have their results before anything runs.
+fn every_kind_of_call(mode: ExecutionMode, place: Place, workers: &Workers) -> Run<Idle> {
+    let answer =
+        calls_of(&[("told", "work"), ("unknown", "ghost"), ("blocked", "work"), ("answered", "work")])
+            .and_raw_tool_call("unread", "work", "{\"half\": ")
+            .and_tool_call("panics", "work", json!({}))
+            .and_tool_call("fails", "work", json!({}));
+    let work = ScriptedTool::new("work")
+        .on_call("told", ToolScript::new().update("one").yields().update("two").returns("told"))
+        .on_call("panics", ToolScript::new().yields().panics("boom"))
+        .on_call("fails", ToolScript::new().fails("no"));
+    let builder =
+        Run::builder(ScriptedModel::new([answer]).then_always("done")).tool(work).tool_execution(mode);
+    let builder = match place {
+        Place::Here => builder,
+        Place::Workers => builder.spawner(workers.clone()),
+        Place::Dropped => builder.spawner(drop::<BoxFuture<'static, ()>>),
+    };
+    builder
+        .before_tool_call(async |call, _| match call.id.as_str() {
+            "blocked" => BeforeToolCall::block("blocked"),
+            "answered" => BeforeToolCall::Answer("answered".into()),
+            _ => BeforeToolCall::Allow,
+        })
+        .build()
+}
+
+#[test]
+fn a_batch_of_every_kind_of_call_is_whole_at_every_event_wherever_its_calls_run() {
+    for mode in [ExecutionMode::Parallel, ExecutionMode::Sequential] {
+        for place in [Place::Here, Place::Workers, Place::Dropped] {
+            let start = || {
+                let workers = Workers::new();
+                let run = every_kind_of_call(mode, place, &workers).prompt("go").checked();
+                Driven::new(run).with_workers(&workers)
+            };
+            let mut whole = start();
+            let events = whole.run_until_stalled();
+            assert!(events.is_over, "{mode:?} {place:?}");
+            let ran = |id: &str, result: &str| match place {
+                Place::Dropped => format!("error {id}: The call was given up before its end"),
+                _ => result.to_owned(),
+            };
+            let expected = [
+                ran("told", "result told: told"),
+                "error unknown: There is no tool `ghost`.".to_owned(),
+                "error blocked: blocked".to_owned(),
+                ran("answered", "result answered: answered"),
+                "error unread: The arguments for tool `work` could not be read".to_owned(),
+                ran("panics", "error panics: The tool panicked: boom"),
+                ran("fails", "error fails: no"),
+                "assistant: done".to_owned(),
+            ];
+            let lines = story(idle(whole).transcript()).split_off(2);
+            assert_eq!(lines.len(), expected.len());
+            for (line, start) in lines.iter().zip(&expected) {
+                assert!(line.starts_with(start), "{mode:?} {place:?}: {line}");
+            }
+            // Cancelled after any event, what was seen and what was not are the whole sequence: it is checked.
+            for seen in 0..events.items.len() {
+                let mut run = start();
+                for _ in 0..seen {
+                    assert!(matches!(run.step(), Progress::Item(_)));
+                }
+                let (run, trace) = run.into_inner().cancel();
+                assert!(open_calls(run.transcript()).is_empty(), "{trace}");
+            }
+        }
     }
 }

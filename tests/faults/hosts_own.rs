@@ -4,23 +4,24 @@ use std::fmt;
 use std::future::Future;
 use std::panic::panic_any;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::stream::{self, Stream, StreamExt};
 use turnstate::hook::PrepareNextTurn;
 use turnstate::message::{
     AgentMessage, AssistantContent, AssistantMessage, Content, NoCustom, StopReason, Timestamp, Usage,
 };
 use turnstate::model::{Delta, Failure, Metadata, Request, StreamFn};
-use turnstate::testing::{Checker, ScriptedModel, ScriptedTool, block_on};
+use turnstate::testing::{Checker, Gates, ScriptedModel, ScriptedTool, ToolScript, block_on};
 use turnstate::tool::{ExecutionMode, NoArgs, tool_fn};
 use turnstate::{
-    AbortSignal, Agent, AgentEvent, Clock, Ending, Idle, LoopConfig, MessageSource, Run, Transcript,
-    TurnChange, agent_loop,
+    AbortSignal, Agent, AgentEvent, Clock, Ending, Idle, LoopConfig, MessageSource, Run, Streaming,
+    Transcript, TurnChange, agent_loop,
 };
 
 use crate::support::*;
@@ -504,6 +505,72 @@ fn a_waker_that_panics_keeps_no_abort_from_being_delivered() {
     assert!(running.poll_unpin(&mut Context::from_waker(&gone)).is_pending());
     agent.abort();
     assert_eq!(running.now_or_never().unwrap().ending, Ending::Aborted);
+}
+
+/// A spawner whose tasks are polled by hand.
+#[derive(Clone, Default)]
+struct ByHand(Arc<Mutex<Vec<BoxFuture<'static, ()>>>>);
+
+impl ByHand {
+    /// A run of these calls, spawned here; each tells something, and then waits.
+    fn run(&self, calls: &[(&str, &str)], gates: &Gates) -> Run<Idle> {
+        let script = ToolScript::new().update("half").waits(&gates.gate("end")).returns("whole");
+        let tasks = self.0.clone();
+        Run::builder(batch(calls))
+            .tool(ScriptedTool::new("work").does(script))
+            .spawner(move |future| tasks.lock().unwrap().push(future))
+            .build()
+    }
+
+    fn poll(&self, at: usize, waker: &Waker) -> Poll<()> {
+        self.0.lock().unwrap()[at].poll_unpin(&mut Context::from_waker(waker))
+    }
+}
+
+#[test]
+fn a_spawned_call_whose_waker_panics_keeps_no_sibling_alive_when_the_run_goes() {
+    let drops: [fn(Run<Streaming>); 2] = [drop, |run| drop(run.cancel())];
+    for drops in drops {
+        let (workers, gates) = (ByHand::default(), Gates::new());
+        let mut run = workers.run(&[("a", "work"), ("b", "work"), ("c", "work")], &gates).prompt("go");
+        while let Some(Some(_)) = run.next().now_or_never() {}
+        let (woken, count) = counting_waker();
+        let gone = Waker::from(Arc::new(Gone));
+        for (at, waker) in [&woken, &gone, &woken].into_iter().enumerate() {
+            assert!(workers.poll(at, waker).is_pending());
+        }
+        assert_eq!(gates.waiting().len(), 1);
+        drops(run);
+        assert_eq!(count.load(Ordering::SeqCst), 2, "each is woken, to be dropped");
+        assert!((0..3).all(|at| workers.poll(at, Waker::noop()).is_ready()));
+        assert!(gates.waiting().is_empty());
+    }
+}
+
+#[test]
+fn the_waker_of_a_run_that_panics_is_no_concern_of_its_spawned_calls() {
+    let gone = Waker::from(Arc::new(Gone));
+    for (is_dropped, result) in [
+        (false, "result a: whole"),
+        (true, "error a: The call was given up before its end: what runs the tools has dropped it."),
+    ] {
+        let (workers, gates) = (ByHand::default(), Gates::new());
+        let mut run = workers.run(&[("a", "work")], &gates).prompt("go");
+        let mut rests =
+            || while let Poll::Ready(Some(_)) = run.poll_next_unpin(&mut Context::from_waker(&gone)) {};
+        // What a call tells, its end, and its drop each wake the run.
+        rests();
+        assert!(workers.poll(0, Waker::noop()).is_pending());
+        rests();
+        if is_dropped {
+            workers.0.lock().unwrap().clear();
+        } else {
+            gates.release("end");
+            assert!(workers.poll(0, Waker::noop()).is_ready());
+        }
+        let run = block_on(run.finish());
+        assert_eq!(story(run.transcript())[2..], [result, "assistant: done"]);
+    }
 }
 
 /// A waker, and how often it was woken.

@@ -1,8 +1,12 @@
 //! What a tool tells of its progress, and who has seen it when.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
+use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
 use serde_json::json;
@@ -121,4 +125,57 @@ fn a_sibling_that_tells_without_end_holds_no_after_hook_up() {
     let seen = seen.lock().unwrap().clone();
     assert!(seen[0] < 20, "the first hook waited for {} updates", seen[0]);
     assert_eq!(seen[1], 2 * MANY + 1);
+}
+
+/// Where a call goes that is polled by hand.
+type Tasks = Arc<Mutex<Vec<BoxFuture<'static, ()>>>>;
+
+fn poll_once<T>(future: impl Future<Output = T>) -> Poll<T> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn poll_all(tasks: &Tasks) {
+    let mut cx = Context::from_waker(Waker::noop());
+    tasks.lock().unwrap().retain_mut(|task| task.poll_unpin(&mut cx).is_pending());
+}
+
+#[test]
+fn a_sibling_that_tells_faster_than_the_consumer_reads_holds_no_end_up() {
+    const MANY: usize = 1000;
+    let tasks = Tasks::default();
+    let spawned = tasks.clone();
+    let goes_on = tool_fn("many", "Tells all the time.", async |_: NoArgs, cx: ToolContext<'_>| {
+        for _ in 0..MANY {
+            cx.update("one more");
+            cx.update("and one");
+            pause().await;
+        }
+        Ok("done")
+    });
+    let ends = tool_fn("one", "Tells once.", async |_: NoArgs, cx: ToolContext<'_>| {
+        cx.update("one");
+        Ok("done")
+    });
+    let calls = Response::tool_call("a", "many", json!({})).and_tool_call("b", "one", json!({}));
+    let run = Run::builder(ScriptedModel::new([calls, Response::text("ok")]))
+        .tools([goes_on, ends])
+        .spawner(move |future| spawned.lock().unwrap().push(future))
+        .build();
+    let mut run = run.prompt("go");
+    let (mut told, mut told_before_the_end) = (Vec::new(), None);
+    loop {
+        match poll_once(run.next()) {
+            Poll::Ready(None) => break,
+            Poll::Ready(Some(AgentEvent::ToolExecutionUpdate { call, .. })) => told.push(call.id.clone()),
+            Poll::Ready(Some(AgentEvent::ToolExecutionEnd { call, .. })) if call.id == "b" => {
+                assert!(told.contains(&call.id), "an update came after the end of its call");
+                told_before_the_end = Some(told.len());
+            }
+            _ => {}
+        }
+        // Whenever the consumer has read one thing, two more are told.
+        poll_all(&tasks);
+    }
+    assert_eq!(told.len(), 2 * MANY + 1);
+    assert!(told_before_the_end.is_some_and(|told| told < 10), "{told_before_the_end:?}");
 }

@@ -85,10 +85,8 @@ fault 'calls go on before the end of another is told' src/agent_loop/batch.rs \
                         false => self.emit(event).await,'
 
 fault 'an update wakes nobody' src/agent_loop/updates.rs \
-    'self.taker.wake();' \
-    'if !PLANTED {
-            self.taker.wake();
-        }'
+    'self.taker.take()' \
+    'self.taker.take().filter(|_| !PLANTED)'
 
 fault 'a delivered abort wakes nobody' src/abort.rs \
     'self.0.driving.wake_all();' \
