@@ -56,17 +56,24 @@ proptest! {
         scenario in Scenarios::new().with_custom_messages(text().prop_map(|text| Note::Note { text })).strategy(),
     ) {
         let played = scenario.play();
-        let notes = |message: &AgentMessage<Note>| message.custom().is_some();
-        let written = played.before.iter().chain(played.added()).filter(|message| notes(message)).count();
-        let Some(request) = played.requests.last() else { return Ok(()) };
-        let seen = request.messages.iter().filter(|message| match message {
+        let is_note = |message: &&AgentMessage<Note>| message.custom().is_some();
+        let prompted = scenario.prompt.iter().filter(is_note).count();
+        let written = played.added().iter().filter(is_note).count();
+        prop_assert!(written >= prompted || played.ended != Ended::Finished, "{}", played.trace);
+        let Some(first) = played.requests.first() else { return Ok(()) };
+        let until_the_answer = played.trace.events().take_while(|event| {
+            !matches!(event, AgentEvent::MessageStart { message } if message.as_assistant().is_some())
+        });
+        let told = until_the_answer.filter(|event| match event {
+            AgentEvent::MessageEnd { message } => is_note(&message),
+            _ => false,
+        });
+        let expected = played.before.iter().filter(is_note).count() + told.count();
+        let seen = first.messages.iter().filter(|message| match message {
             Message::User(user) => user.content.texts().any(|text| text.starts_with("note: ")),
             _ => false,
         });
-        // Those that came after the last request are not in it.
-        prop_assert!(seen.count() <= written);
-        let prompted = scenario.prompt.iter().filter(|message| notes(message)).count();
-        prop_assert!(written >= prompted || played.ended != Ended::Finished);
+        prop_assert_eq!(seen.count(), expected, "{}", played.trace);
     }
 }
 
