@@ -154,12 +154,6 @@ impl Gates {
         self.list().iter().filter(|gate| gate.waiting() > 0).cloned().collect()
     }
 
-    /// Releases every gate that was made so far.
-    pub fn release_all(&self) {
-        let gates = self.list().clone();
-        gates.iter().for_each(Gate::release);
-    }
-
     fn list(&self) -> MutexGuard<'_, Vec<Gate>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
