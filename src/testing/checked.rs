@@ -98,14 +98,6 @@ impl<S: Checkable> Checked<S> {
     pub fn into_parts(self) -> (S, Trace<S::M>) {
         (self.stream, self.trace)
     }
-
-    /// Fails with the rule, the event, and all that led to it.
-    #[track_caller]
-    fn assert(&self, checked: Result<(), Violation>) {
-        if let Err(violation) = checked {
-            panic!("{violation}\n{}", self.trace);
-        }
-    }
 }
 
 impl<M: CustomMessage> Checked<Run<Streaming, M>> {
@@ -134,9 +126,7 @@ impl<M: CustomMessage> Checked<Run<Streaming, M>> {
         if begun {
             checked = checked.and_then(|()| checker.end()).and_then(|()| checker.state(run.state(), &before));
         }
-        if let Err(violation) = checked {
-            panic!("{violation}\n{trace}");
-        }
+        assert_kept(checked, &trace);
         (run, trace)
     }
 }
@@ -159,8 +149,16 @@ impl<S: Checkable> Stream for Checked<S> {
                 }
             }
         };
-        this.assert(checked);
+        assert_kept(checked, &this.trace);
         Poll::Ready(event)
+    }
+}
+
+/// Fails with the rule that was broken, the event, and all that led to it.
+#[track_caller]
+fn assert_kept<M: CustomMessage>(checked: Result<(), Violation>, trace: &Trace<M>) {
+    if let Err(violation) = checked {
+        panic!("{violation}\n{trace}");
     }
 }
 

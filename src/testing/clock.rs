@@ -1,5 +1,6 @@
 //! Time that moves only when a test says so.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -14,11 +15,12 @@ use crate::message::Timestamp;
 #[derive(Clone, Default)]
 pub struct VirtualClock(Arc<Mutex<Inner>>);
 
+/// Cloning, waking and dropping a waker runs foreign code, which may come back here: none of it happens under the lock.
 #[derive(Default)]
 struct Inner {
     now: Duration,
-    /// Who sleeps, by ticket: until when, and how to wake them.
-    sleeping: Vec<(u64, Duration, Waker)>,
+    /// Who sleeps, by ticket, in order of their arrival: until when, and how to wake them.
+    sleeping: BTreeMap<u64, (Duration, Waker)>,
     next_ticket: u64,
 }
 
@@ -29,18 +31,18 @@ impl VirtualClock {
         Self::default()
     }
 
-    /// Moves both clocks, and wakes whose time has come.
+    /// Moves both clocks, and wakes whose time has come. At the greatest [`Duration`] they stand still.
     pub fn advance(&self, by: Duration) {
-        let due: Vec<Waker> = {
+        let due: BTreeMap<_, _> = {
             let mut inner = self.inner();
-            inner.now += by;
+            inner.now = inner.now.saturating_add(by);
             let now = inner.now;
             let (due, later) =
-                std::mem::take(&mut inner.sleeping).into_iter().partition(|(_, until, _)| *until <= now);
+                std::mem::take(&mut inner.sleeping).into_iter().partition(|(_, (until, _))| *until <= now);
             inner.sleeping = later;
-            due.into_iter().map(|(_, _, waker)| waker).collect()
+            due
         };
-        due.into_iter().for_each(Waker::wake);
+        due.into_values().for_each(|(_, waker)| waker.wake());
     }
 
     /// Moves both clocks to the moment when the next sleep is over; `false` if nobody sleeps.
@@ -48,7 +50,7 @@ impl VirtualClock {
     pub fn advance_to_next(&self) -> bool {
         let by = {
             let inner = self.inner();
-            inner.sleeping.iter().map(|(_, until, _)| until.saturating_sub(inner.now)).min()
+            inner.sleeping.values().map(|(until, _)| until.saturating_sub(inner.now)).min()
         };
         by.inspect(|by| self.advance(*by)).is_some()
     }
@@ -58,7 +60,7 @@ impl VirtualClock {
     /// # Cancel safety
     /// Dropping the future leaves nothing behind.
     pub fn sleep(&self, duration: Duration) -> Sleep {
-        let until = self.inner().now + duration;
+        let until = self.inner().now.saturating_add(duration);
         Sleep { clock: self.clone(), until, ticket: None }
     }
 
@@ -97,6 +99,7 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
+        let waker = cx.waker().clone();
         let mut inner = this.clock.inner();
         if inner.now >= this.until {
             return Poll::Ready(());
@@ -105,9 +108,9 @@ impl Future for Sleep {
         if this.ticket.is_none() {
             inner.next_ticket += 1;
         }
-        inner.sleeping.retain(|(known, _, _)| *known != ticket);
-        inner.sleeping.push((ticket, this.until, cx.waker().clone()));
+        let replaced = inner.sleeping.insert(ticket, (this.until, waker));
         drop(inner);
+        drop(replaced);
         this.ticket = Some(ticket);
         Poll::Pending
     }
@@ -116,7 +119,8 @@ impl Future for Sleep {
 impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            self.clock.inner().sleeping.retain(|(known, _, _)| *known != ticket);
+            let gone = self.clock.inner().sleeping.remove(&ticket);
+            drop(gone);
         }
     }
 }
@@ -138,5 +142,16 @@ mod tests {
         assert!(sleep.now_or_never().is_some());
         assert_eq!((clock.now(), clock.monotonic()), (5, Duration::from_millis(5)));
         assert!(!clock.advance_to_next());
+    }
+
+    #[test]
+    fn a_sleep_for_ever_is_no_overflow() {
+        let clock = VirtualClock::new();
+        clock.advance(Duration::from_secs(1));
+        let mut sleep = clock.sleep(Duration::MAX);
+        assert!((&mut sleep).now_or_never().is_none());
+        clock.advance(Duration::MAX);
+        clock.advance(Duration::MAX);
+        assert!(sleep.now_or_never().is_some());
     }
 }

@@ -180,7 +180,7 @@ impl<S: Stream + Unpin> Driven<S> {
         }
         for _ in 0..BUSY {
             if self.seen == self.woken.count() {
-                if self.workers.run_until_stalled() > 0 {
+                if self.workers.poll_woken() > 0 {
                     continue;
                 }
                 self.assert_no_wake_was_lost();
@@ -346,7 +346,7 @@ impl Workers {
     }
 
     /// Polls each woken task once, in the order they were spawned; says how many were.
-    fn run_until_stalled(&self) -> usize {
+    fn poll_woken(&self) -> usize {
         let mut polled = 0;
         let tasks = std::mem::take(&mut *self.tasks());
         for mut task in tasks {

@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 #[derive(Clone)]
 pub struct Gate(Arc<Inner>);
 
+/// Cloning, waking and dropping a waker runs foreign code, which may come back here: none of it happens under the lock.
 struct Inner {
     name: String,
     state: Mutex<State>,
@@ -45,7 +46,6 @@ impl Gate {
             state.released = true;
             std::mem::take(&mut state.waiting)
         };
-        // Wakers run foreign code: not under the lock.
         woken.into_values().for_each(Waker::wake);
     }
 
@@ -93,6 +93,7 @@ impl Future for GateWait {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
+        let waker = cx.waker().clone();
         let mut state = this.gate.state();
         if state.released {
             return Poll::Ready(());
@@ -101,8 +102,9 @@ impl Future for GateWait {
         if this.ticket.is_none() {
             state.next_ticket += 1;
         }
-        state.waiting.insert(ticket, cx.waker().clone());
+        let replaced = state.waiting.insert(ticket, waker);
         drop(state);
+        drop(replaced);
         this.ticket = Some(ticket);
         Poll::Pending
     }
@@ -111,9 +113,8 @@ impl Future for GateWait {
 impl Drop for GateWait {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            // The waker is dropped outside the lock, since its drop may run foreign code.
-            let waker = self.gate.state().waiting.remove(&ticket);
-            drop(waker);
+            let gone = self.gate.state().waiting.remove(&ticket);
+            drop(gone);
         }
     }
 }
@@ -151,12 +152,6 @@ impl Gates {
     #[must_use]
     pub fn waiting(&self) -> Vec<Gate> {
         self.list().iter().filter(|gate| gate.waiting() > 0).cloned().collect()
-    }
-
-    /// Releases every gate that was made so far.
-    pub fn release_all(&self) {
-        let gates = self.list().clone();
-        gates.iter().for_each(Gate::release);
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<Gate>> {

@@ -32,25 +32,18 @@ use crate::model::{BoxDeltaStream, Delta, Request, StreamFn};
 /// model.assert_exhausted();
 /// ```
 #[derive(Clone)]
-pub struct ScriptedModel(Arc<Inner>);
+pub struct ScriptedModel(Arc<Mutex<Script>>);
 
-struct Inner {
-    script: Script,
-    log: Mutex<Log>,
-}
-
-enum Script {
-    InOrder,
-    Function(Box<dyn Fn(&Request) -> Response + Send + Sync>),
-}
+type AnswerFn = Arc<dyn Fn(&Request) -> Response + Send + Sync>;
 
 #[derive(Default)]
-struct Log {
+struct Script {
+    /// What is answered first, in order.
     responses: VecDeque<Response>,
+    /// What answers whenever these are used up.
+    otherwise: Option<AnswerFn>,
     requests: Vec<Request>,
-    /// What is answered when nothing is scripted any more.
-    always: Option<Response>,
-    /// How many requests came when nothing was scripted any more.
+    /// How many requests nothing was there to answer.
     unscripted: usize,
 }
 
@@ -59,41 +52,39 @@ impl ScriptedModel {
     #[must_use]
     pub fn new<R: Into<Response>>(responses: impl IntoIterator<Item = R>) -> Self {
         let responses = responses.into_iter().map(Into::into).collect();
-        Self::of(Script::InOrder, Log { responses, ..Log::default() })
+        Self(Arc::new(Mutex::new(Script { responses, ..Script::default() })))
     }
 
     /// Answers each request by a function of it.
     #[must_use]
     pub fn from_fn(answer: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Self {
-        Self::of(Script::Function(Box::new(answer)), Log::default())
+        Self(Arc::new(Mutex::new(Script { otherwise: Some(Arc::new(answer)), ..Script::default() })))
     }
 
-    fn of(script: Script, log: Log) -> Self {
-        Self(Arc::new(Inner { script, log: Mutex::new(log) }))
-    }
-
-    /// Adds an answer after those that are left.
+    /// Adds an answer after those that are left. It comes before what a function or [`then_always`](Self::then_always)
+    /// answers.
     pub fn push(&self, response: impl Into<Response>) {
-        self.log().responses.push_back(response.into());
+        self.script().responses.push_back(response.into());
     }
 
     /// Answers with this whenever the scripted answers are used up, instead of failing.
     #[must_use]
     pub fn then_always(self, response: impl Into<Response>) -> Self {
-        self.log().always = Some(response.into());
+        let response = response.into();
+        self.script().otherwise = Some(Arc::new(move |_| response.clone()));
         self
     }
 
     /// The requests so far, in order. Their messages are shared with the loop, not copied.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        self.log().requests.clone()
+        self.script().requests.clone()
     }
 
     /// How many scripted answers are left.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        self.log().responses.len()
+        self.script().responses.len()
     }
 
     /// Asserts that every scripted answer was asked for, and none more.
@@ -103,45 +94,52 @@ impl ScriptedModel {
     #[track_caller]
     pub fn assert_exhausted(&self) {
         let (asked, left, unscripted) = {
-            let log = self.log();
-            (log.requests.len(), log.responses.len(), log.unscripted)
+            let script = self.script();
+            (script.requests.len(), script.responses.len(), script.unscripted)
         };
-        assert!(unscripted == 0, "the model was asked {asked} times: {unscripted} more than it has answers");
-        assert!(left == 0, "the model was asked {asked} times: {left} answers are left");
+        assert!(
+            unscripted == 0,
+            "requests to the scripted model: {asked}, of which it could not answer: {unscripted}"
+        );
+        assert!(left == 0, "requests to the scripted model: {asked}, answers that are left: {left}");
     }
 
-    fn log(&self) -> MutexGuard<'_, Log> {
-        self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The answer to a request that nothing is there to answer.
+    fn refuse(&self) -> Response {
+        let mut script = self.script();
+        script.unscripted += 1;
+        let number = script.requests.len() + 1;
+        Response::error(format!("request {number} to the scripted model, which has no answer left"))
+    }
+
+    fn script(&self) -> MutexGuard<'_, Script> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl StreamFn for ScriptedModel {
     fn stream(&self, request: Request) -> BoxDeltaStream {
-        let response = match &self.0.script {
-            Script::Function(answer) => answer(&request),
-            Script::InOrder => {
-                let mut log = self.log();
-                let next = log.responses.pop_front().or_else(|| log.always.clone());
-                next.unwrap_or_else(|| {
-                    log.unscripted += 1;
-                    let number = log.requests.len() + 1;
-                    Response::error(format!(
-                        "request {number} to the scripted model, which has no answer left"
-                    ))
-                })
-            }
+        let (scripted, otherwise) = {
+            let mut script = self.script();
+            (script.responses.pop_front(), script.otherwise.clone())
         };
-        self.log().requests.push(request);
+        // The function is the test's, and may ask this model something: it is not called under the lock.
+        let response = match (scripted, otherwise) {
+            (Some(response), _) => response,
+            (None, Some(answer)) => answer(&request),
+            (None, None) => self.refuse(),
+        };
+        self.script().requests.push(request);
         ScriptedStream { steps: response.into_steps().into(), waiting: None }.boxed()
     }
 }
 
 impl fmt::Debug for ScriptedModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let log = self.log();
+        let script = self.script();
         f.debug_struct("ScriptedModel")
-            .field("requests", &log.requests.len())
-            .field("remaining", &log.responses.len())
+            .field("requests", &script.requests.len())
+            .field("remaining", &script.responses.len())
             .finish()
     }
 }

@@ -98,8 +98,8 @@ impl Response {
 
     /// Exactly these deltas, well-formed or not; nothing is added at either end.
     pub fn deltas(deltas: impl IntoIterator<Item = Delta>) -> Self {
-        let steps = deltas.into_iter().map(Step::Give).collect();
-        Self { steps, started: false, ..Self::empty(Ending::Unterminated) }
+        let empty = Self { started: false, ..Self::empty(Ending::Unterminated) };
+        deltas.into_iter().fold(empty, Self::and_delta)
     }
 }
 
@@ -156,7 +156,8 @@ impl Response {
 
     /// Adds a delta as it is, fitting or not.
     pub fn and_delta(mut self, delta: Delta) -> Self {
-        self.next_index = delta.index().map_or(self.next_index, |index| self.next_index.max(index + 1));
+        self.next_index =
+            delta.index().map_or(self.next_index, |index| self.next_index.max(index.saturating_add(1)));
         self.give(delta);
         self
     }
@@ -179,7 +180,7 @@ impl Response {
 
     fn next(&mut self) -> u32 {
         let index = self.next_index;
-        self.next_index += 1;
+        self.next_index = index.saturating_add(1);
         index
     }
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::executor::block_on;
 use turnstate::hook::{Hooks, PrepareNextTurn};
 use turnstate::message::{AgentMessage, ThinkingLevel};
-use turnstate::model::{Model as ModelName, Request};
+use turnstate::model::{Model, Request};
+use turnstate::testing::{Gate, Response, ScriptedModel};
 use turnstate::tool::{AgentTool, ExecutionMode, NoArgs, tool_fn};
 use turnstate::{Agent, CustomMessage, Run, TurnChange};
 
@@ -26,14 +27,14 @@ fn expected(
     (model.to_owned(), level, tools.iter().map(ToString::to_string).collect())
 }
 
-fn m(id: &str) -> ModelName {
-    ModelName::new("p", id)
+fn m(id: &str) -> Model {
+    Model::new("p", id)
 }
 
 /// An agent with a tool that waits at a gate: `c1` in the first turn of its first run.
-fn waiting(answers: impl IntoIterator<Item = Vec<Step>>) -> (Agent, Model, Gate) {
-    let gate = Gate::new();
-    let model = Model::new(answers);
+fn waiting(answers: impl IntoIterator<Item = Response>) -> (Agent, ScriptedModel, Gate) {
+    let gate = gate();
+    let model = model(answers);
     let run = Run::builder(model.clone()).model(m("m1")).tool(gated("read", &gate)).build();
     (Agent::new(run), model, gate)
 }
@@ -54,7 +55,7 @@ fn what_is_set_during_a_run_counts_from_the_next_run_on() {
     assert_eq!(agent.thinking_level(), ThinkingLevel::High);
     assert_eq!(agent.tools().as_slice().iter().map(AgentTool::name).collect::<Vec<_>>(), ["calc"]);
     assert_eq!(agent.tool_execution(), ExecutionMode::Sequential);
-    gate.open();
+    gate.release();
     let outcome = settle(&mut running).unwrap();
     assert_eq!(texts(&outcome.added)[4], "result: There is no tool `calc`. The tools are: `read`.");
     block_on(agent.prompt("next").unwrap());
@@ -71,10 +72,10 @@ fn what_is_set_during_a_run_counts_from_the_next_run_on() {
 
 #[test]
 fn hooks_and_the_model_itself_can_be_replaced_during_a_run() {
-    let (agent, model, gate) = waiting([call("c1", "read"), text("one")]);
+    let (agent, first, gate) = waiting([call("c1", "read"), text("one")]);
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
-    let run = Run::builder(Model::default())
+    let run = Run::builder(model([]))
         .finish_turn(async move |_, _| {
             count.fetch_add(1, Ordering::SeqCst);
             turnstate::hook::FinishTurn::Default
@@ -84,13 +85,13 @@ fn hooks_and_the_model_itself_can_be_replaced_during_a_run() {
     let mut running = agent.prompt("Hi").unwrap();
     assert!(settle(&mut running).is_none());
     agent.set_hooks(hooks);
-    let other = Model::new([text("other")]);
+    let other = model([text("other")]);
     agent.set_model_stream(other.clone());
-    gate.open();
+    gate.release();
     settle(&mut running).unwrap();
-    assert_eq!((asked.load(Ordering::SeqCst), model.requests().len()), (0, 2));
+    assert_eq!((asked.load(Ordering::SeqCst), first.requests().len()), (0, 2));
     block_on(agent.prompt("next").unwrap());
-    assert_eq!((asked.load(Ordering::SeqCst), model.requests().len(), other.requests().len()), (1, 2, 1));
+    assert_eq!((asked.load(Ordering::SeqCst), first.requests().len(), other.requests().len()), (1, 2, 1));
     assert_eq!(agent.hooks().len(), 1);
 }
 
@@ -103,7 +104,7 @@ fn a_change_for_the_next_turn_counts_to_the_end_of_the_run_and_no_longer() {
     // The later counts, each field by itself; through a handle as well.
     let later = TurnChange::new().with_model(m("m2")).with_thinking_level(ThinkingLevel::Low);
     assert!(agent.handle().change_next_turn(later));
-    gate.open();
+    gate.release();
     let outcome = settle(&mut running).unwrap();
     assert_eq!(
         texts(&outcome.added),
@@ -134,15 +135,15 @@ fn a_change_for_the_next_turn_counts_to_the_end_of_the_run_and_no_longer() {
 
 #[test]
 fn a_change_for_the_next_turn_is_refused_while_idle_and_dropped_at_the_end_of_the_run() {
-    let gate = Gate::new();
-    let model = Model::new([text_until("a", &gate, "b"), call("c1", "read"), text("two")]);
+    let gate = gate();
+    let model = model([text_until("a", &gate, "b"), call("c1", "read"), text("two")]);
     let run = Run::builder(model.clone()).model(m("m1")).tool(quick("read")).build();
     let agent = Agent::new(run);
     assert!(!agent.change_next_turn(TurnChange::new().with_model(m("m2"))));
     let mut running = agent.prompt("Hi").unwrap();
     assert!(settle(&mut running).is_none());
     assert!(agent.change_next_turn(TurnChange::new().with_model(m("m3"))));
-    gate.open();
+    gate.release();
     settle(&mut running).unwrap();
     block_on(agent.prompt("next").unwrap());
     let models: Vec<_> = model.requests().iter().map(|request| request.model.id.clone()).collect();
@@ -151,8 +152,8 @@ fn a_change_for_the_next_turn_is_refused_while_idle_and_dropped_at_the_end_of_th
 
 #[test]
 fn hooks_see_a_change_for_the_next_turn_and_may_change_it_again() {
-    let gate = Gate::new();
-    let model = Model::new([call("c1", "read"), text("one")]);
+    let gate = gate();
+    let model = model([call("c1", "read"), text("one")]);
     let log = Log::new();
     let seen = log.clone();
     let run = Run::builder(model.clone())
@@ -168,7 +169,7 @@ fn hooks_see_a_change_for_the_next_turn_and_may_change_it_again() {
     assert!(settle(&mut running).is_none());
     let change = TurnChange::new().with_model(m("m2")).with_thinking_level(ThinkingLevel::Low);
     assert!(agent.change_next_turn(change));
-    gate.open();
+    gate.release();
     settle(&mut running).unwrap();
     assert_eq!(log.take(), ["m2 low"]);
     assert_eq!(settings(&model.requests()[1]), expected("hook", Some(ThinkingLevel::Low), &["read"]));
@@ -219,10 +220,8 @@ fn an_edit_that_panics_keeps_what_it_did_and_leaves_the_agent_idle() {
 
 #[test]
 fn a_reset_keeps_the_system_message_and_empties_the_queues() {
-    let run = Run::builder(Model::new([text("one"), text("fresh")]))
-        .system_prompt("base")
-        .tool(quick("read"))
-        .build();
+    let run =
+        Run::builder(model([text("one"), text("fresh")])).system_prompt("base").tool(quick("read")).build();
     let agent = Agent::new(run);
     block_on(agent.prompt("Hi").unwrap());
     let _ = (agent.steer("s"), agent.follow_up("f"));
@@ -272,7 +271,7 @@ fn custom_messages_can_be_prompts_and_steers() {
         Note { text: String },
     }
     let note = |text: &str| Note::Note { text: text.to_owned() };
-    let run = Run::builder(Model::new([text("one"), text("two")])).custom_messages::<Note>().build();
+    let run = Run::builder(model([text("one"), text("two")])).custom_messages::<Note>().build();
     let agent = Agent::new(run);
     let _ = agent.follow_up(note("later"));
     let outcome = block_on(agent.prompt(note("now")).unwrap());
@@ -306,7 +305,7 @@ fn a_message_may_ask_its_agent_while_it_is_dropped() {
     // A deadlock is a failure here, not a test that hangs.
     let (done, is_done) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let run = Run::builder(Model::default()).custom_messages::<Asking>().build();
+        let run = Run::builder(model([])).custom_messages::<Asking>().build();
         let agent = Agent::new(run);
         let asking = || Asking::Asking { probe: Probe(Some(agent.downgrade())) };
         for forget in [false, true] {

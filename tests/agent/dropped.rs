@@ -6,6 +6,7 @@ use std::task::Poll;
 
 use futures::executor::block_on;
 use turnstate::run::QueueKind;
+use turnstate::testing::{Gate, ScriptedModel};
 use turnstate::tool::{AgentTool, ExecutionMode, NoArgs, tool_fn};
 use turnstate::transcript::{Tail, open_calls};
 use turnstate::{Agent, Ending, Outcome, Run};
@@ -54,7 +55,7 @@ fn counted(running: &Arc<AtomicUsize>, gate: &Gate) -> AgentTool {
         running.fetch_add(1, Ordering::SeqCst);
         let _running = Running(running);
         smol::future::yield_now().await;
-        gate.pass().await;
+        gate.wait().await;
         Ok("worked")
     })
 }
@@ -81,7 +82,7 @@ fn cases() -> impl Iterator<Item = Case> {
 /// and whatever is queued.
 struct Slow {
     agent: Agent,
-    model: Model,
+    model: ScriptedModel,
     working: Arc<AtomicUsize>,
     heard: Log,
     case: Case,
@@ -90,10 +91,10 @@ struct Slow {
 impl Slow {
     fn new(case: Case) -> Self {
         let working = Arc::new(AtomicUsize::new(0));
-        let open = Gate::new();
-        open.open();
+        let open = gate();
+        open.release();
         let batch = calls(&[("a", "work", "{}"), ("b", "work", "{}")]);
-        let model = Model::new([batch, text_until("half", &open, " whole"), text("last"), text("next")]);
+        let model = model([batch, text_until("half", &open, " whole"), text("last"), text("next")]);
         let run = Run::builder(model.clone())
             .tool(counted(&working, &open))
             .tool_execution(case.mode)
@@ -262,12 +263,12 @@ fn told_or_unseen(outcome: &Outcome, heard: &Log) {
 
 #[test]
 fn what_is_queued_after_a_drop_goes_to_the_next_run() {
-    let gate = Gate::new();
+    let gate = gate();
     let agent = agent([text_until("half", &gate, ""), text("one"), text("two")]);
     let mut running = agent.prompt("Hi").unwrap();
     assert!(settle(&mut running).is_none());
     drop(running);
-    gate.open();
+    gate.release();
     let _ = agent.steer("x");
     let outcome = block_on(agent.prompt("again").unwrap());
     assert_eq!(texts(&outcome.added), ["user: again", "user: x", "assistant: one"]);

@@ -26,6 +26,8 @@ enum Custom {
 
 fn goes_anywhere<T: Send + Sync + 'static>() {}
 
+fn is_spawned<F: Future + Send + 'static>(_: F) {}
+
 fn goes_anywhere_unpinned<T: Send + Sync + Unpin + 'static>() {}
 
 fn auto_traits<M: turnstate::message::CustomMessage>() {
@@ -51,6 +53,8 @@ fn runs_agents_and_what_belongs_to_them_go_to_other_threads() {
     auto_traits::<Custom>();
     goes_anywhere_unpinned::<AbortSignal>();
     goes_anywhere_unpinned::<Aborted>();
+    is_spawned(run([]).prompt("go").finish());
+    is_spawned(agent([]).prompt("go").unwrap());
 }
 
 /// An agent that uses everything that may be async, and an outcome that says whether all of it came in order.
@@ -65,7 +69,7 @@ fn busy_agent() -> (Agent, Arc<AtomicUsize>) {
         Ok("worked")
     });
     let batch = calls(&[("a", "work", "{}"), ("b", "work", "{}"), ("c", "work", "{}")]);
-    let run = Run::builder(Model::new([batch, text("done")]))
+    let run = Run::builder(model([batch, text("done")]))
         .tool(tool)
         .before_tool_call(async |_, _| {
             smol::Timer::after(Duration::from_millis(1)).await;
@@ -140,7 +144,7 @@ fn agents_are_spawned_on_smol() {
 
 #[test]
 fn a_run_is_spawned_without_an_agent_too() {
-    let run = || Run::builder(Model::new([call("a", "read"), text("done")])).tool(quick("read")).build();
+    let run = || Run::builder(model([call("a", "read"), text("done")])).tool(quick("read")).build();
     let on_smol = within(smol::spawn(run().prompt("go").finish()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let on_tokio = runtime.block_on(async { tokio::spawn(run().prompt("go").finish()).await.unwrap() });

@@ -24,7 +24,7 @@ fn ten_thousand_runs_on_one_agent_leave_nothing_behind() {
         })
     };
     let hook = held_by_hook.clone();
-    let run = Run::builder(Model::default())
+    let run = Run::builder(model([]))
         .tool(tool)
         .finish_turn(async move |_, _| {
             let _ = &hook;
@@ -104,7 +104,7 @@ fn ten_thousand_tool_calls_on_one_signal_leave_no_waiter_behind() {
     let ids: Vec<String> = (0..CALLS).map(|n| n.to_string()).collect();
     let batch: Vec<_> = ids.iter().map(|id| (id.as_str(), "wait", "{}")).collect();
     let answers = (0..BATCHES).map(|_| calls(&batch));
-    let run = Run::builder(Model::new(answers)).tool(tool.with_on_abort(OnAbort::Drop)).tool(inner).build();
+    let run = Run::builder(model(answers)).tool(tool.with_on_abort(OnAbort::Drop)).tool(inner).build();
     let agent = Agent::new(run);
     let left: Arc<std::sync::Mutex<Vec<usize>>> = Arc::default();
     let _subscription = {
@@ -127,7 +127,7 @@ fn ten_thousand_tool_calls_on_one_signal_leave_no_waiter_behind() {
 fn one_signal_for_a_thousand_stateless_loops_keeps_no_waiter() {
     let signal = AbortSignal::new();
     for _ in 0..1_000 {
-        let config = turnstate::LoopConfig::<turnstate::message::NoCustom>::new(Model::default());
+        let config = turnstate::LoopConfig::<turnstate::message::NoCustom>::new(model([]));
         let mut running = turnstate::agent_loop(Vec::new(), Default::default(), config, signal.clone());
         block_on(async { while running.next().await.is_some() {} });
     }

@@ -21,12 +21,12 @@ fn an_idle_agent_is_idle_at_once() {
 
 #[test]
 fn a_wait_ends_when_the_last_listener_of_the_run_has_settled() {
-    let gate = Gate::new();
+    let gate = gate();
     let agent = agent([text("Hello.")]);
     let slow = gate.clone();
     let _subscription = agent.subscribe(async move |event, _| {
         if event.kind() == "agent_end" {
-            slow.pass().await;
+            slow.wait().await;
         }
     });
     let mut running = agent.prompt("Hi").unwrap();
@@ -38,7 +38,7 @@ fn a_wait_ends_when_the_last_listener_of_the_run_has_settled() {
     assert!(!agent.is_idle());
     assert!(settle(&mut waiting).is_none());
     assert_eq!(agent.prompt("too early").unwrap_err(), Busy);
-    gate.open();
+    gate.release();
     assert!(settle(&mut running).is_some());
     assert_eq!(settle(&mut waiting), Some(Ok(())));
 }
@@ -46,7 +46,7 @@ fn a_wait_ends_when_the_last_listener_of_the_run_has_settled() {
 #[test]
 fn a_wait_is_woken_by_the_end_of_the_run_and_by_its_drop() {
     for drops in [false, true] {
-        let gate = Gate::new();
+        let gate = gate();
         let agent = agent([text_until("half", &gate, "")]);
         let mut running = agent.prompt("Hi").unwrap();
         assert!(settle(&mut running).is_none());
@@ -58,7 +58,7 @@ fn a_wait_is_woken_by_the_end_of_the_run_and_by_its_drop() {
         if drops {
             drop(running);
         } else {
-            gate.open();
+            gate.release();
             assert!(settle(&mut running).is_some());
         }
         assert_eq!(waiting.join().unwrap(), Ok(()));
@@ -67,7 +67,7 @@ fn a_wait_is_woken_by_the_end_of_the_run_and_by_its_drop() {
 
 #[test]
 fn a_wait_is_for_the_run_of_the_moment_and_not_for_the_next_one() {
-    let gate = Gate::new();
+    let gate = gate();
     let agent = agent([text("one"), text_until("half", &gate, "")]);
     let running = agent.prompt("first").unwrap();
     let mut waiting = agent.wait_for_idle();
@@ -81,7 +81,7 @@ fn a_wait_is_for_the_run_of_the_moment_and_not_for_the_next_one() {
 
 #[test]
 fn a_wait_after_an_abort_ends_with_the_run_and_never_inside_of_the_abort() {
-    let gate = Gate::new();
+    let gate = gate();
     let agent = agent([text_until("half", &gate, "")]);
     let mut running = agent.prompt("Hi").unwrap();
     assert!(settle(&mut running).is_none());
@@ -108,7 +108,7 @@ fn inside_a_tool_or_a_listener_a_prompt_is_busy_and_a_wait_is_refused() {
             Ok("done")
         })
     };
-    let run = Run::builder(Model::new([call("c", "own"), text("done")])).tool(tool);
+    let run = Run::builder(model([call("c", "own"), text("done")])).tool(tool);
     let run = {
         let (own, log) = (own.clone(), log.clone());
         run.finish_turn(async move |_, _| {
@@ -147,7 +147,7 @@ fn inside_a_tool_or_a_listener_a_prompt_is_busy_and_a_wait_is_refused() {
 
 #[test]
 fn a_tool_may_wait_for_another_agent_and_not_for_one_that_waits_for_it() {
-    let gate = Gate::new();
+    let gate = gate();
     let other = agent([text_until("half", &gate, "")]);
     let mut others = other.prompt("Hi").unwrap();
     assert!(settle(&mut others).is_none());
@@ -160,18 +160,18 @@ fn a_tool_may_wait_for_another_agent_and_not_for_one_that_waits_for_it() {
             Ok(format!("{:?}", agent.wait_for_idle().await))
         })
     };
-    let inner = Agent::new(Run::builder(Model::new([call("i", "wait"), text("x")])).tool(innermost).build());
+    let inner = Agent::new(Run::builder(model([call("i", "wait"), text("x")])).tool(innermost).build());
     let tool = tool_fn("ask", "Asks the inner agent, and waits for another.", async move |_: NoArgs, _| {
         let outcome = inner.prompt("go").unwrap().await;
         let inner = outcome.added.iter().find_map(|m| m.as_tool_result()).unwrap();
         let inner = inner.texts().collect::<String>();
         Ok(format!("{inner}, {:?}", other.wait_for_idle().await))
     });
-    let agent = Agent::new(Run::builder(Model::new([call("o", "ask"), text("done")])).tool(tool).build());
+    let agent = Agent::new(Run::builder(model([call("o", "ask"), text("done")])).tool(tool).build());
     *outer.lock().unwrap() = Some(agent.clone());
     let mut running = agent.prompt("go").unwrap();
     assert!(settle(&mut running).is_none());
-    gate.open();
+    gate.release();
     assert!(settle(&mut others).is_some());
     let outcome = settle(&mut running).unwrap();
     assert_eq!(texts(&outcome.added)[2], "result: Err(InsideRun), Ok(())");

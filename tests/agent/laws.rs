@@ -10,6 +10,7 @@ use turnstate::message::AssistantMessage;
 use turnstate::model::{Delta, PartialMessage};
 use turnstate::run::QueueKind;
 use turnstate::testing::strategy::any_delta;
+use turnstate::testing::{Gate, Response};
 use turnstate::tool::{NoArgs, OnAbort, tool_fn};
 use turnstate::transcript::open_calls;
 use turnstate::{Agent, AgentEvent, Run, State, TurnChange};
@@ -82,17 +83,17 @@ struct Gates(Arc<Mutex<Vec<Gate>>>);
 
 impl Gates {
     fn closed(&self) -> Gate {
-        let gate = Gate::new();
+        let gate = gate();
         self.0.lock().unwrap().push(gate.clone());
         gate
     }
 
     fn open(&self) {
-        self.0.lock().unwrap().drain(..).for_each(|gate| gate.open());
+        self.0.lock().unwrap().drain(..).for_each(|gate| gate.release());
     }
 }
 
-fn script(answers: &[Answer], gates: &Gates) -> Vec<Vec<Step>> {
+fn script(answers: &[Answer], gates: &Gates) -> Vec<Response> {
     let mut scripted = Vec::new();
     for (n, answer) in answers.iter().enumerate() {
         scripted.push(match answer {
@@ -109,8 +110,8 @@ fn script(answers: &[Answer], gates: &Gates) -> Vec<Vec<Step>> {
                     .collect();
                 calls(&batch)
             }
-            Answer::Fails => vec![Step::Say(Delta::Start), Step::Say(Delta::error("failed"))],
-            Answer::EndsEarly => vec![Step::Say(Delta::Start)],
+            Answer::Fails => Response::error("failed"),
+            Answer::EndsEarly => Response::new().unterminated(),
         });
     }
     scripted
@@ -137,12 +138,12 @@ impl World {
                 let gates = gates.clone();
                 tool_fn(name, "Waits at a gate.", async move |_: NoArgs, cx| {
                     cx.update("begun");
-                    gates.closed().pass().await;
+                    gates.closed().wait().await;
                     Ok("slow")
                 })
             }
         };
-        let run = Run::builder(Model::new(script(answers, &gates)))
+        let run = Run::builder(model(script(answers, &gates)))
             .tool(quick("quick"))
             .tool(slow("slow"))
             .tool(slow("waits").with_on_abort(OnAbort::Wait))
@@ -324,8 +325,8 @@ proptest! {
         polls in 0..80_usize,
         drops in any::<bool>(),
     ) {
-        let answers = answers.into_iter().map(|deltas| deltas.into_iter().map(Step::Say).collect());
-        let agent = Agent::new(Run::builder(Model::new(answers)).tool(quick("read")).build());
+        let answers = answers.into_iter().map(Response::deltas);
+        let agent = Agent::new(Run::builder(model(answers)).tool(quick("read")).build());
         let kept = Arc::new(Mutex::new(Vec::new()));
         let (keeps, weak) = (kept.clone(), agent.downgrade());
         agent

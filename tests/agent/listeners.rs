@@ -58,8 +58,7 @@ fn each_listener_hears_an_event_in_order_and_the_next_event_waits_for_the_last()
 #[test]
 fn events_of_a_parallel_batch_come_one_at_a_time_too() {
     let batch = calls(&[("a", "one", "{}"), ("b", "two", "{}"), ("c", "three", "{}")]);
-    let run =
-        Run::builder(Model::new([batch, text("done")])).tools(["one", "two", "three"].map(quick)).build();
+    let run = Run::builder(model([batch, text("done")])).tools(["one", "two", "three"].map(quick)).build();
     let agent = Agent::new(run);
     let hearing = Arc::new(AtomicBool::new(false));
     let _subscription = agent.subscribe(async move |_, _| {
@@ -73,9 +72,9 @@ fn events_of_a_parallel_batch_come_one_at_a_time_too() {
 
 #[test]
 fn a_listener_is_given_the_exact_state_and_the_agents_snapshot_is_the_same() {
-    let gate = Gate::new();
+    let gate = gate();
     let batch = calls(&[("a", "slow", "{}"), ("b", "quick", "{}")]);
-    let model = Model::new([batch, text_until("half", &gate, " whole")]);
+    let model = model([batch, text_until("half", &gate, " whole")]);
     let run = Run::builder(model).tool(gated("slow", &gate)).tool(quick("quick")).system_prompt("s").build();
     let agent = Agent::new(run);
     let weak = agent.downgrade();
@@ -95,7 +94,7 @@ fn a_listener_is_given_the_exact_state_and_the_agents_snapshot_is_the_same() {
     let snapshot = agent.state();
     assert_eq!(snapshot.running_calls().map(|call| call.id.clone()).collect::<Vec<_>>(), ["a"]);
     assert!(snapshot.is_running());
-    gate.open();
+    gate.release();
     settle(&mut running).unwrap();
     assert!(!agent.state().is_running());
     // And the next run, on the same state.
@@ -105,12 +104,12 @@ fn a_listener_is_given_the_exact_state_and_the_agents_snapshot_is_the_same() {
 
 #[test]
 fn a_snapshot_shows_the_answer_that_streams_and_does_not_change_afterwards() {
-    let gate = Gate::new();
+    let gate = gate();
     let agent = agent([text_until("half", &gate, " whole")]);
     let mut running = agent.prompt("Hi").unwrap();
     assert!(settle(&mut running).is_none());
     let snapshot = agent.state();
-    gate.open();
+    gate.release();
     settle(&mut running).unwrap();
     let partial = snapshot.partial().unwrap().snapshot();
     assert_eq!(partial.texts().collect::<String>(), "half");
@@ -207,7 +206,7 @@ fn a_listener_that_panics_fails_the_run_and_everyone_hears_its_balanced_end() {
     for (kind, nth, before) in table {
         let gave_up =
             format!("The call was given up since the run failed: a listener panicked: listener at {kind}");
-        let run = Run::builder(Model::new([call("c", "read"), text("never"), text("next")]))
+        let run = Run::builder(model([call("c", "read"), text("never"), text("next")]))
             .tool(quick("read"))
             .transcript(vec![])
             .build();
@@ -270,7 +269,7 @@ fn a_listener_that_panics_again_and_again_changes_nothing_more() {
 #[test]
 fn an_abort_stays_an_abort_when_a_listener_panics_after_it() {
     for kind in ["message_end", "turn_end", "agent_end"] {
-        let gate = Gate::new();
+        let gate = gate();
         let agent = agent([text_until("half", &gate, "")]);
         let _panics = panics_at(&agent, kind, if kind == "message_end" { 2 } else { 1 });
         let last = Log::new();
@@ -298,9 +297,8 @@ impl Drop for Bomb {
 fn a_listener_that_panics_when_it_is_dropped_ends_no_run() {
     let kinds = ["agent_start", "message_update", "tool_execution_start", "message_end", "agent_end"];
     for unsubscribed_at in kinds {
-        let agent = Agent::new(
-            Run::builder(Model::new([call("a", "read"), text("done")])).tool(quick("read")).build(),
-        );
+        let agent =
+            Agent::new(Run::builder(model([call("a", "read"), text("done")])).tool(quick("read")).build());
         let dropped = Arc::new(AtomicBool::new(false));
         let bomb = Arc::new(Bomb(dropped.clone()));
         let subscription = Mutex::new(Some(agent.subscribe(async move |_, _| drop(bomb))));
@@ -340,11 +338,11 @@ fn what_a_listener_that_waits_holds_may_panic_when_its_run_is_dropped() {
 
 #[test]
 fn while_the_run_waits_nothing_keeps_a_listener_that_is_unsubscribed() {
-    let (tool, model) = (Gate::new(), Gate::new());
-    let answers = [call("a", "slow"), text_until("half", &model, " whole")];
-    let agent = Agent::new(Run::builder(Model::new(answers)).tool(gated("slow", &tool)).build());
+    let (tool, model_gate) = (gate(), gate());
+    let answers = [call("a", "slow"), text_until("half", &model_gate, " whole")];
+    let agent = Agent::new(Run::builder(model(answers)).tool(gated("slow", &tool)).build());
     let mut running = agent.prompt("go").unwrap();
-    for gate in [tool, model] {
+    for gate in [tool, model_gate] {
         let held = Arc::new(());
         let captured = held.clone();
         let subscription = agent.subscribe(async move |_, _| drop(captured));
@@ -352,21 +350,21 @@ fn while_the_run_waits_nothing_keeps_a_listener_that_is_unsubscribed() {
         assert_eq!(Arc::strong_count(&held), 2);
         drop(subscription);
         assert_eq!(Arc::strong_count(&held), 1);
-        gate.open();
+        gate.release();
     }
     assert!(settle(&mut running).unwrap().is_success());
 }
 
 #[test]
 fn an_abort_calls_no_listener_and_a_listener_that_waits_is_awaited() {
-    let (gate, hearing) = (Gate::new(), Gate::new());
+    let (gate, hearing) = (gate(), gate());
     let agent = agent([text_until("half", &gate, "")]);
     let log = Log::new();
     let _slow = {
         let (log, hearing) = (log.clone(), hearing.clone());
         agent.subscribe(async move |event, cx| {
             if event.kind() == "message_update" {
-                hearing.pass().await;
+                hearing.wait().await;
                 log.note(format!("saved, aborted: {}", cx.abort.is_aborted()));
             }
         })
@@ -378,7 +376,7 @@ fn an_abort_calls_no_listener_and_a_listener_that_waits_is_awaited() {
     agent.abort();
     assert!(log.take().is_empty());
     assert!(settle(&mut running).is_none());
-    hearing.open();
+    hearing.release();
     let outcome = settle(&mut running).unwrap();
     assert_eq!(outcome.ending, Ending::Aborted);
     assert_eq!(
@@ -411,7 +409,7 @@ fn without_any_listener_a_long_run_completes() {
         cx.update("half");
         Ok("whole")
     });
-    let agent = Agent::new(Run::builder(Model::new(answers)).tool(tool).build());
+    let agent = Agent::new(Run::builder(model(answers)).tool(tool).build());
     let outcome = block_on(agent.prompt("go").unwrap());
     assert_eq!(outcome.ending, Ending::Stopped { reason: StopReason::Stop });
     assert_eq!(outcome.added.iter().filter(|message| message.as_tool_result().is_some()).count(), 25);

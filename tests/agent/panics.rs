@@ -39,7 +39,7 @@ fn spring(trap: &Trap) -> UserMessage {
 #[test]
 fn a_projection_that_panics_on_a_loaded_transcript_fails_the_run_and_not_the_prompt() {
     let armed = Arc::new(AtomicBool::new(true));
-    let run = Run::builder(Model::new([text("fine")]))
+    let run = Run::builder(model([text("fine")]))
         .custom_messages::<Trap>()
         .transcript(vec![AgentMessage::Custom(Arc::new(Trap::Trap { armed: armed.clone() }))])
         .build();
@@ -181,7 +181,7 @@ impl<M: CustomMessage> Hook<M> for PanicsAtOnce {
 fn a_hook_of_a_call_that_panics_at_once_fails_that_call_alone_wherever_it_runs() {
     for place in ["before_tool_call", "after_tool_call"] {
         for spawned in [false, true] {
-            let model = Model::new([calls(&[("a", "read", "{}"), ("b", "read", "{}")]), text("done")]);
+            let model = model([calls(&[("a", "read", "{}"), ("b", "read", "{}")]), text("done")]);
             let mut builder = Run::builder(model).tool(quick("read"));
             if spawned {
                 builder = builder.spawner(|future| smol::spawn(future).detach());
@@ -212,15 +212,9 @@ fn a_panic_anywhere_ends_the_run_balanced_and_the_agent_takes_the_next_prompt() 
         ("mid stream", false, whole),
     ];
     for (place, goes_on, before) in table {
-        let second = if place == "mid stream" {
-            let mut steps = text("half");
-            steps.truncate(3);
-            steps.push(Step::Panic("in mid stream"));
-            steps
-        } else {
-            text("done")
-        };
-        let scripted = Model::new([call("a", "read"), second, text("next")]);
+        let second =
+            if place == "mid stream" { text("half").panicking("in mid stream") } else { text("done") };
+        let scripted = model([call("a", "read"), second, text("next")]);
         let model = {
             let scripted = scripted.clone();
             move |request: Request| {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use futures::executor::block_on;
 use turnstate::agent::ResumeRefused;
 use turnstate::message::StopReason;
-use turnstate::model::Delta;
+use turnstate::testing::Response;
 use turnstate::{AgentEvent, Busy, Ending, NothingToResume};
 
 use crate::support::*;
@@ -29,7 +29,7 @@ fn a_prompt_runs_to_its_outcome_and_leaves_the_agent_idle() {
 
 #[test]
 fn a_busy_agent_refuses_at_once_and_nothing_changes() {
-    let gate = Gate::new();
+    let gate = gate();
     let agent = agent([text_until("half", &gate, " whole")]);
     let mut running = agent.prompt("first").unwrap();
     // Also before the first poll.
@@ -48,7 +48,7 @@ fn a_busy_agent_refuses_at_once_and_nothing_changes() {
     let after = agent.state();
     assert!(after.transcript().ptr_eq(before.transcript()));
     assert!(!agent.has_queued());
-    gate.open();
+    gate.release();
     let outcome = settle(&mut running).unwrap();
     assert_eq!(texts(&outcome.added), ["user: first", "assistant: half whole"]);
 }
@@ -83,7 +83,7 @@ fn a_resume_after_an_answer_takes_what_is_queued() {
 
 #[test]
 fn a_failed_answer_shows_in_the_outcome_the_state_and_the_last_event_until_the_next_run() {
-    let failing = vec![Step::Say(Delta::error("402 credits"))];
+    let failing = Response::error("402 credits").without_start();
     let agent = agent([failing, text("fine")]);
     let last: Arc<Mutex<Option<AgentEvent>>> = Arc::default();
     let kept = last.clone();

@@ -36,12 +36,12 @@ fn a_peek_shows_the_next_batch_and_takes_nothing() {
 
 #[test]
 fn a_steer_goes_out_before_an_older_follow_up() {
-    let gate = Gate::new();
+    let gate = gate();
     let agent = agent([text_until("half", &gate, ""), text("two"), text("three")]);
     let mut running = agent.prompt("go").unwrap();
     assert!(settle(&mut running).is_none());
     let _ = (agent.follow_up("later"), agent.steer("now"));
-    gate.open();
+    gate.release();
     let outcome = settle(&mut running).unwrap();
     assert_eq!(
         texts(&outcome.added),
@@ -51,7 +51,7 @@ fn a_steer_goes_out_before_an_older_follow_up() {
 
 #[test]
 fn a_ticket_takes_back_and_promotes_while_the_run_is_busy() {
-    let gate = Gate::new();
+    let gate = gate();
     let agent = agent([text_until("half", &gate, ""), text("two"), text("three")]);
     let mut running = agent.prompt("go").unwrap();
     assert!(settle(&mut running).is_none());
@@ -59,7 +59,7 @@ fn a_ticket_takes_back_and_promotes_while_the_run_is_busy() {
     assert_eq!(lines(gone.take_back()), ["user: gone"]);
     assert!(promoted.promote());
     assert_eq!(promoted.queue(), Some(QueueKind::Steering));
-    gate.open();
+    gate.release();
     let outcome = settle(&mut running).unwrap();
     assert_eq!(texts(&outcome.added)[2], "user: promoted");
     assert_eq!(texts(&outcome.added)[4], "user: kept");
@@ -68,8 +68,8 @@ fn a_ticket_takes_back_and_promotes_while_the_run_is_busy() {
 
 #[test]
 fn a_run_that_is_not_polled_blocks_no_call() {
-    let gate = Gate::new();
-    let run = Run::builder(Model::new([call("a", "slow"), text("x")])).tool(gated("slow", &gate)).build();
+    let gate = gate();
+    let run = Run::builder(model([call("a", "slow"), text("x")])).tool(gated("slow", &gate)).build();
     let agent = turnstate::Agent::new(run);
     let mut running = agent.prompt("go").unwrap();
     assert!(settle(&mut running).is_none());

@@ -10,7 +10,7 @@ use turnstate::hook::{
     ToolCallLimit, ToolFilter, TurnLimit,
 };
 use turnstate::message::{AgentMessage, AssistantMessage, StopReason, ToolCall, ToolResultMessage, Usage};
-use turnstate::model::{Delta, Done};
+use turnstate::testing::Response;
 use turnstate::tool::{ExecutionMode, NoArgs, ToolOutput, tool_fn};
 use turnstate::{Agent, Ending, Hook, Run, RunBuilder};
 
@@ -25,24 +25,21 @@ fn stopped() -> Ending {
 }
 
 /// A run with one hook and a tool `read`.
-fn with(hook: impl Hook<turnstate::message::NoCustom>, answers: Vec<Vec<Step>>) -> Agent {
+fn with(hook: impl Hook<turnstate::message::NoCustom>, answers: Vec<Response>) -> Agent {
     Agent::new(builder(answers).hook(hook).build())
 }
 
-fn builder(answers: Vec<Vec<Step>>) -> RunBuilder {
-    Run::builder(Model::new(answers)).tool(quick("read"))
+fn builder(answers: Vec<Response>) -> RunBuilder {
+    Run::builder(model(answers)).tool(quick("read"))
 }
 
-fn reads(count: usize) -> Vec<Vec<Step>> {
+fn reads(count: usize) -> Vec<Response> {
     (0..count).map(|n| call(&format!("c{n}"), "read")).collect()
 }
 
 /// An answer that used and cost something.
-fn spends(id: &str, usage: Usage) -> Vec<Step> {
-    let mut steps = call(id, "read");
-    steps.pop();
-    steps.push(Step::Say(Delta::Done(Box::new(Done::new(StopReason::ToolUse).with_usage(usage)))));
-    steps
+fn spends(id: &str, usage: Usage) -> Response {
+    call(id, "read").with_usage(usage)
 }
 
 fn usage(tokens: u64, cost: f64) -> Usage {
@@ -69,7 +66,7 @@ fn a_turn_limit_ends_the_run_that_would_go_on_and_counts_each_run_anew() {
 fn a_limit_that_the_last_turn_reaches_changes_nothing() {
     let mut answers = reads(1);
     answers.push(text("done"));
-    type Make = fn(Vec<Vec<Step>>) -> Agent;
+    type Make = fn(Vec<Response>) -> Agent;
     let hooks: [Make; 3] = [
         |answers| with(TurnLimit::new(2), answers),
         |answers| with(ToolCallLimit::new(1), answers),
@@ -93,8 +90,7 @@ fn a_queued_message_makes_the_run_go_on_so_a_reached_limit_ends_it() {
 #[test]
 fn a_hook_that_always_continues_is_ended_one_turn_after_any_limit() {
     fn endless(hook: impl Hook<turnstate::message::NoCustom>) -> Run<turnstate::Idle> {
-        let steps = text("again");
-        builder(vec![steps; 9]).hook(hook).finish_turn(async |_, _| FinishTurn::Continue).build()
+        builder(vec![text("again"); 9]).hook(hook).finish_turn(async |_, _| FinishTurn::Continue).build()
     }
     let runs = [
         (endless(TurnLimit::new(3)), 4, "the turn limit of 3 is reached"),
@@ -285,9 +281,7 @@ fn a_new_message_starts_the_count_of_repetitions_anew() {
 
 #[test]
 fn calls_that_were_cut_off_are_no_repetition_and_a_declaration_is_no_new_reason() {
-    let mut cut = call("a", "read");
-    cut.pop();
-    cut.push(Step::Say(Delta::done(StopReason::Length)));
+    let cut = call("a", "read").stopping(StopReason::Length);
     let agent = with(RepeatedCalls::new(2), vec![cut, call("b", "read"), text("done")]);
     assert_eq!(block_on(agent.prompt("go").unwrap()).ending, stopped());
 
@@ -379,12 +373,12 @@ fn an_approval_asks_in_order_and_remembers_what_is_always_allowed() {
 
 #[test]
 fn an_abort_drops_an_open_question_and_asks_no_other() {
-    let gate = Gate::new();
+    let gate = gate();
     let asked = Arc::new(AtomicUsize::new(0));
     let (waits, count) = (gate.clone(), asked.clone());
     let approval = Approval::new(async move |_| {
         count.fetch_add(1, Ordering::SeqCst);
-        waits.pass().await;
+        waits.wait().await;
         Decision::AlwaysAllow
     });
     let batch = calls(&[("a", "read", "{}"), ("b", "read", "{}")]);
@@ -400,7 +394,7 @@ fn an_abort_drops_an_open_question_and_asks_no_other() {
     );
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     assert!(approval.always_allowed().is_empty());
-    gate.open();
+    gate.release();
 }
 
 #[test]
@@ -436,17 +430,17 @@ fn ready_made_hooks_stack_the_first_word_counts() {
 
 #[test]
 fn one_limit_serves_several_agents_at_the_same_time() {
-    let gate = Gate::new();
+    let gate = gate();
     let limit = TurnLimit::new(2);
     let agents: Vec<_> = (0..3)
         .map(|_| {
-            let run = Run::builder(Model::new(reads(5))).tool(gated("read", &gate)).hook(limit).build();
+            let run = Run::builder(model(reads(5))).tool(gated("read", &gate)).hook(limit).build();
             Agent::new(run)
         })
         .collect();
     let mut running: Vec<_> = agents.iter().map(|agent| agent.prompt("go").unwrap()).collect();
     assert!(running.iter_mut().all(|running| settle(running).is_none()));
-    gate.open();
+    gate.release();
     for mut running in running {
         let outcome = settle(&mut running).unwrap();
         assert_eq!(outcome.ending, ended("the turn limit of 2 is reached"));

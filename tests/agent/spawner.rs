@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
 use turnstate::agent::InsideRun;
+use turnstate::testing::Response;
 use turnstate::tool::{AgentTool, NoArgs, OnAbort, tool_fn};
 use turnstate::{Agent, AgentEvent, Ending, Run, Spawner};
 
@@ -22,10 +23,10 @@ fn thread_each() -> impl Spawner {
 
 fn agent_on(
     spawner: impl Spawner,
-    answers: Vec<Vec<Step>>,
+    answers: Vec<Response>,
     tools: impl IntoIterator<Item = AgentTool>,
 ) -> Agent {
-    Agent::new(Run::builder(Model::new(answers)).tools(tools).spawner(spawner).build())
+    Agent::new(Run::builder(model(answers)).tools(tools).spawner(spawner).build())
 }
 
 #[test]
@@ -55,13 +56,13 @@ fn tools_run_on_the_spawners_threads_at_the_same_time() {
 
 #[test]
 fn an_update_from_another_thread_wakes_the_run_and_comes_before_the_end() {
-    let seen = Gate::new();
+    let seen = gate();
     let tool = {
         let seen = seen.clone();
         tool_fn("work", "Tells of its progress.", async move |_: NoArgs, cx| {
             cx.update("half");
             // Passes only once the run has told the update.
-            seen.pass().await;
+            seen.wait().await;
             cx.update("almost");
             Ok("whole")
         })
@@ -73,7 +74,7 @@ fn an_update_from_another_thread_wakes_the_run_and_comes_before_the_end() {
         agent.subscribe(async move |event, _| match event {
             AgentEvent::ToolExecutionUpdate { partial, .. } => {
                 log.note(partial.content[0].as_text().unwrap());
-                seen.open();
+                seen.release();
             }
             AgentEvent::ToolExecutionEnd { .. } => log.note("end"),
             _ => {}

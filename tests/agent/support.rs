@@ -1,121 +1,52 @@
-//! A scripted model, gates, and ways to poll by hand.
+//! Answers and tools in one word, and ways to poll by hand.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-
-use futures::stream::{self, BoxStream, StreamExt};
-use futures::{FutureExt, task::noop_waker_ref};
 use std::task::{Context, Poll};
+
+use futures::{FutureExt, task::noop_waker_ref};
 use turnstate::agent::Subscription;
 use turnstate::message::{AgentMessage, CustomMessage, StopReason};
-use turnstate::model::{Delta, Request, StreamFn};
+use turnstate::model::Delta;
+use turnstate::testing::{Gate, Response, ScriptedModel};
 use turnstate::tool::{AgentTool, NoArgs, tool_fn};
 use turnstate::transcript::Transcript;
-use turnstate::{AbortSignal, Agent, Idle, Run};
-
-/// A latch: who waits at it passes once it is open.
-#[derive(Clone, Default)]
-pub(crate) struct Gate(AbortSignal);
-
-impl Gate {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
-    pub(crate) fn open(&self) {
-        self.0.abort();
-    }
-
-    pub(crate) async fn pass(&self) {
-        self.0.aborted().await;
-    }
-}
-
-/// One step of a scripted answer.
-#[derive(Clone)]
-pub(crate) enum Step {
-    Say(Delta),
-    Wait(Gate),
-    Panic(&'static str),
-}
+use turnstate::{Agent, Idle, Run};
 
 /// A model that gives its answers in order, and then says `(no more answers)`.
-#[derive(Clone, Default)]
-pub(crate) struct Model {
-    answers: Arc<Mutex<VecDeque<Vec<Step>>>>,
-    requests: Arc<Mutex<Vec<Request>>>,
+pub(crate) fn model(answers: impl IntoIterator<Item = Response>) -> ScriptedModel {
+    ScriptedModel::new(answers).then_always("(no more answers)")
 }
 
-impl Model {
-    pub(crate) fn new(answers: impl IntoIterator<Item = Vec<Step>>) -> Self {
-        Self { answers: Arc::new(Mutex::new(answers.into_iter().collect())), requests: Arc::default() }
-    }
-
-    pub(crate) fn requests(&self) -> Vec<Request> {
-        self.requests.lock().unwrap().clone()
-    }
+/// A closed gate.
+pub(crate) fn gate() -> Gate {
+    Gate::new("gate")
 }
 
-impl StreamFn for Model {
-    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
-        self.requests.lock().unwrap().push(request);
-        let steps = self.answers.lock().unwrap().pop_front().unwrap_or_else(|| text("(no more answers)"));
-        stream::iter(steps)
-            .filter_map(async |step| match step {
-                Step::Say(delta) => Some(delta),
-                Step::Wait(gate) => {
-                    gate.pass().await;
-                    None
-                }
-                Step::Panic(text) => panic!("{text}"),
-            })
-            .boxed()
-    }
-}
-
-fn say(deltas: Vec<Delta>) -> Vec<Step> {
-    deltas.into_iter().map(Step::Say).collect()
-}
-
-/// An answer of one text block in one piece.
-pub(crate) fn text(text: &str) -> Vec<Step> {
-    say(vec![
-        Delta::Start,
-        Delta::TextStart { index: 0 },
-        Delta::text(0, text),
-        Delta::TextEnd { index: 0, signature: None },
-        Delta::done(StopReason::Stop),
-    ])
+pub(crate) fn text(text: &str) -> Response {
+    Response::text(text)
 }
 
 /// A text that stops half-way at a gate.
-pub(crate) fn text_until(before: &str, gate: &Gate, after: &str) -> Vec<Step> {
-    let mut steps = say(vec![Delta::Start, Delta::TextStart { index: 0 }, Delta::text(0, before)]);
-    steps.push(Step::Wait(gate.clone()));
-    steps.extend(say(vec![
-        Delta::text(0, after),
-        Delta::TextEnd { index: 0, signature: None },
-        Delta::done(StopReason::Stop),
-    ]));
-    steps
+pub(crate) fn text_until(before: &str, gate: &Gate, after: &str) -> Response {
+    Response::new()
+        .and_delta(Delta::TextStart { index: 0 })
+        .and_delta(Delta::text(0, before))
+        .and_wait(gate)
+        .and_delta(Delta::text(0, after))
+        .and_delta(Delta::TextEnd { index: 0, signature: None })
 }
 
 /// An answer of tool calls: id, tool, arguments.
-pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Vec<Step> {
-    let mut deltas = vec![Delta::Start];
-    for (index, (id, name, arguments)) in (0..).zip(calls) {
-        deltas.push(Delta::tool_call_start(index, *id, *name));
-        deltas.push(Delta::tool_call(index, *arguments));
-        deltas.push(Delta::ToolCallEnd { index, call: None });
-    }
-    deltas.push(Delta::done(StopReason::ToolUse));
-    say(deltas)
+pub(crate) fn calls(calls: &[(&str, &str, &str)]) -> Response {
+    calls.iter().fold(Response::new(), |answer, (id, name, arguments)| {
+        answer.and_raw_tool_call(*id, *name, *arguments)
+    })
 }
 
 /// An answer of one call without arguments.
-pub(crate) fn call(id: &str, name: &str) -> Vec<Step> {
+pub(crate) fn call(id: &str, name: &str) -> Response {
     calls(&[(id, name, "{}")])
 }
 
@@ -128,17 +59,17 @@ pub(crate) fn quick(name: &'static str) -> AgentTool {
 pub(crate) fn gated(name: &'static str, gate: &Gate) -> AgentTool {
     let gate = gate.clone();
     tool_fn(name, "Waits.", async move |_: NoArgs, _| {
-        gate.pass().await;
+        gate.wait().await;
         Ok(format!("{name} done"))
     })
 }
 
-pub(crate) fn agent(answers: impl IntoIterator<Item = Vec<Step>>) -> Agent {
+pub(crate) fn agent(answers: impl IntoIterator<Item = Response>) -> Agent {
     Agent::new(run(answers))
 }
 
-pub(crate) fn run(answers: impl IntoIterator<Item = Vec<Step>>) -> Run<Idle> {
-    Run::builder(Model::new(answers)).build()
+pub(crate) fn run(answers: impl IntoIterator<Item = Response>) -> Run<Idle> {
+    Run::builder(model(answers)).build()
 }
 
 /// What happened, in short: kinds of events, and whatever else a test notes.

@@ -1,12 +1,11 @@
-//! A deterministic executor of one thread, and the gates that scripts wait on.
+//! A deterministic executor of one thread.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 
 /// Polls tasks in the order they came, as long as any of them was woken.
 #[derive(Default)]
@@ -58,38 +57,5 @@ impl Executor {
     /// Whether every task has ended.
     pub(crate) fn is_empty(&self) -> bool {
         self.new.borrow().is_empty()
-    }
-}
-
-/// Named latches: waiting passes once a gate has been released, also if that was before.
-#[derive(Default)]
-pub(crate) struct Gates(Mutex<HashMap<String, Gate>>);
-
-#[derive(Default)]
-struct Gate {
-    released: bool,
-    waiting: Vec<Waker>,
-}
-
-impl Gates {
-    pub(crate) fn release(&self, name: &str) {
-        let mut gates = self.0.lock().unwrap();
-        let gate = gates.entry(name.to_owned()).or_default();
-        gate.released = true;
-        gate.waiting.drain(..).for_each(Waker::wake);
-    }
-
-    pub(crate) fn poll_wait(&self, name: &str, cx: &Context<'_>) -> Poll<()> {
-        let mut gates = self.0.lock().unwrap();
-        let gate = gates.entry(name.to_owned()).or_default();
-        if gate.released {
-            return Poll::Ready(());
-        }
-        gate.waiting.push(cx.waker().clone());
-        Poll::Pending
-    }
-
-    pub(crate) async fn wait(&self, name: &str) {
-        poll_fn(|cx| self.poll_wait(name, cx)).await;
     }
 }

@@ -7,10 +7,10 @@ use std::task::Waker;
 
 use serde_json::{Value, json};
 use turnstate::message::CustomMessage;
+use turnstate::testing::Gates;
 use turnstate::tool::ToolOutput;
 use turnstate::{AgentEvent, State};
 
-use crate::executor::Gates;
 use crate::grammar::Ledger;
 use crate::record::{Action, Api, Response, Scenario, Trace};
 use crate::shape;

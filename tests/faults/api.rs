@@ -7,9 +7,9 @@ use serde_json::json;
 use turnstate::hook::{AfterToolCall, BeforeToolCall, FinishTurn, PrepareNextTurn, PrepareRequest};
 use turnstate::message::NoCustom;
 use turnstate::model::{Delta, Request, stream_fn};
-use turnstate::testing::{ScriptedModel, ScriptedTool, block_on};
+use turnstate::testing::{ScriptedTool, block_on};
 use turnstate::tool::{NoArgs, ToolOutput, tool_fn};
-use turnstate::{Agent, AgentEvent, Ending, Handle, Idle, Run, Streaming, Transcript};
+use turnstate::{Ending, Idle, Run, Transcript};
 
 use crate::support::*;
 
@@ -33,21 +33,6 @@ fn a_failure_of_a_tool_is_told_with_the_errors_behind_it() {
     });
     let run = finish(Run::builder(batch(&[("a", "run")])).tool(tool).build().prompt("go"));
     assert_eq!(story(run.transcript())[2], "error a: disk full");
-}
-
-#[test]
-fn everything_goes_to_other_threads() {
-    fn check<T: Send + Sync + Unpin + 'static>() {}
-    check::<Run<Idle>>();
-    check::<Run<Streaming>>();
-    check::<Agent>();
-    check::<Handle>();
-    check::<AgentEvent>();
-    check::<turnstate::State>();
-    fn future<F: Future + Send + 'static>(_: F) {}
-    let run = || Run::builder(ScriptedModel::new(["one"])).build();
-    future(run().prompt("go").finish());
-    future(Agent::new(run()).prompt("go").unwrap());
 }
 
 /// A run whose model, tool and every hook count.

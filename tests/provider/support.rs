@@ -79,7 +79,7 @@ impl Fake {
                         Chunk::Reset => Err("connection reset by peer".into()),
                         Chunk::Stall => futures::future::pending().await,
                         Chunk::Slow => {
-                            yield_once().await;
+                            smol::future::yield_now().await;
                             continue;
                         }
                     };
@@ -102,18 +102,6 @@ impl Transport for Fake {
         }
         .boxed()
     }
-}
-
-async fn yield_once() {
-    let mut is_first = true;
-    std::future::poll_fn(|cx| {
-        if std::mem::take(&mut is_first) {
-            cx.waker().wake_by_ref();
-            return std::task::Poll::Pending;
-        }
-        std::task::Poll::Ready(())
-    })
-    .await;
 }
 
 /// All deltas of an answer, without a runtime. Panics where the answer does not keep the protocol of a stream of deltas:

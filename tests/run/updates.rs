@@ -10,6 +10,7 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
 use serde_json::json;
+use smol::future::yield_now;
 use turnstate::hook::AfterToolCall;
 use turnstate::testing::{Response, ScriptedModel};
 use turnstate::tool::{ExecutionMode, NoArgs, ToolContext, ToolOutput, tool_fn};
@@ -74,19 +75,6 @@ fn an_after_hook_on_another_thread_waits_for_the_updates_too() {
     assert!(seen.iter().all(|told| *told >= 3), "{seen:?}");
 }
 
-/// Lets everything beside it have its turn.
-async fn pause() {
-    let mut paused = false;
-    std::future::poll_fn(|cx| {
-        if std::mem::replace(&mut paused, true) {
-            return std::task::Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        std::task::Poll::Pending
-    })
-    .await;
-}
-
 #[test]
 fn a_sibling_that_tells_without_end_holds_no_after_hook_up() {
     const MANY: usize = 1000;
@@ -95,14 +83,14 @@ fn a_sibling_that_tells_without_end_holds_no_after_hook_up() {
     let (hook_told, hook_seen) = (told.clone(), seen.clone());
     let says_one_thing = tool_fn("one", "Tells once.", async |_: NoArgs, cx: ToolContext<'_>| {
         cx.update("one");
-        pause().await;
+        yield_now().await;
         Ok("done")
     });
     let goes_on = tool_fn("many", "Tells all the time.", async |_: NoArgs, cx: ToolContext<'_>| {
         for _ in 0..MANY {
             cx.update("one more");
             cx.update("and one");
-            pause().await;
+            yield_now().await;
         }
         Ok("done")
     });
@@ -148,7 +136,7 @@ fn a_sibling_that_tells_faster_than_the_consumer_reads_holds_no_end_up() {
         for _ in 0..MANY {
             cx.update("one more");
             cx.update("and one");
-            pause().await;
+            yield_now().await;
         }
         Ok("done")
     });

@@ -8,13 +8,18 @@ use std::time::Duration;
 use futures::Stream;
 use proptest::prelude::*;
 use serde_json::json;
-use turnstate::message::{AgentMessage, Message, NoCustom};
-use turnstate::testing::scenario::{AnswerPlan, CallPlan, Ended, Scenario, ToolPlan};
+use turnstate::message::{AgentMessage, Message, NoCustom, StopReason};
+use turnstate::model::Delta;
+use turnstate::testing::scenario::{
+    Action, AnswerPlan, BeforePlan, CallEndPlan, CallPlan, Ended, EndingPlan, HookPlan, Planned, Scenario,
+    StepPlan, ToolPlan,
+};
 use turnstate::testing::strategy::{Scenarios, scenario, text};
 use turnstate::testing::{
     Checkable, Checker, Driven, ExecutionEnd, Gates, Response, Rule, ScriptedModel, ScriptedTool, ToolScript,
     VirtualClock, Workers, block_on,
 };
+use turnstate::tool::OnAbort;
 use turnstate::{AgentEvent, CustomMessage, Run};
 
 use crate::config;
@@ -51,17 +56,24 @@ proptest! {
         scenario in Scenarios::new().with_custom_messages(text().prop_map(|text| Note::Note { text })).strategy(),
     ) {
         let played = scenario.play();
-        let notes = |message: &AgentMessage<Note>| message.custom().is_some();
-        let written = played.before.iter().chain(played.added()).filter(|message| notes(message)).count();
-        let Some(request) = played.requests.last() else { return Ok(()) };
-        let seen = request.messages.iter().filter(|message| match message {
+        let is_note = |message: &&AgentMessage<Note>| message.custom().is_some();
+        let prompted = scenario.prompt.iter().filter(is_note).count();
+        let written = played.added().iter().filter(is_note).count();
+        prop_assert!(written >= prompted || played.ended != Ended::Finished, "{}", played.trace);
+        let Some(first) = played.requests.first() else { return Ok(()) };
+        let until_the_answer = played.trace.events().take_while(|event| {
+            !matches!(event, AgentEvent::MessageStart { message } if message.as_assistant().is_some())
+        });
+        let told = until_the_answer.filter(|event| match event {
+            AgentEvent::MessageEnd { message } => is_note(&message),
+            _ => false,
+        });
+        let expected = played.before.iter().filter(is_note).count() + told.count();
+        let seen = first.messages.iter().filter(|message| match message {
             Message::User(user) => user.content.texts().any(|text| text.starts_with("note: ")),
             _ => false,
         });
-        // Those that came after the last request are not in it.
-        prop_assert!(seen.count() <= written);
-        let prompted = scenario.prompt.iter().filter(|message| notes(message)).count();
-        prop_assert!(written >= prompted || played.ended != Ended::Finished);
+        prop_assert_eq!(seen.count(), expected, "{}", played.trace);
     }
 }
 
@@ -125,6 +137,41 @@ fn a_trace_is_readable() {
 25 message_end            assistant [stop] "Done, é."
 26 turn_end
 27 agent_end              4 messages
+"#
+    );
+}
+
+#[test]
+fn a_scenario_shows_all_that_it_is_made_of() {
+    let mut typed = ToolPlan::new("typed");
+    typed.schema = json!({ "required": ["a"] });
+    typed.fitting = json!({ "a": 1 });
+    typed.on_abort = OnAbort::Wait;
+    let mut again = CallPlan::of_tool(3).step(StepPlan::Wait).ending(CallEndPlan::Fails);
+    again.repeats_id = true;
+    let mut answer = AnswerPlan::new().text("I look.").call(CallPlan::of_tool(0)).call(again);
+    answer.chunk = Some(2);
+    let mut hooks = HookPlan::default();
+    hooks.before = vec![Planned::waiting(BeforePlan::Block)];
+    let scenario = Scenario::prompting("Hi")
+        .tool(ToolPlan::new("read"))
+        .tool(typed)
+        .answer(answer)
+        .answer(AnswerPlan::new().call(CallPlan::of_tool(0)).ending(EndingPlan::Done(StopReason::Length)))
+        .hooks(hooks)
+        .then_after(3, Action::Abort)
+        .in_order([1]);
+    assert_eq!(
+        format!("{scenario:?}"),
+        r#"Scenario
+  prompt   user "Hi"
+  tool     read
+  tool     typed, waited for on abort, takes {"required":["a"]}: {"a":1}, and not []
+  answer   (in pieces of 2) "I look." read#c0(returns) typed#c0(Wait, fails)
+  answer   read#c1(returns) [length]
+  hook     before_tool_call: wait+Block
+  host     after 3 moments: abort
+  order    [1]
 "#
     );
 }
@@ -217,8 +264,38 @@ fn a_model_that_is_asked_too_often_says_so() {
     let panic = std::panic::catch_unwind(AssertUnwindSafe(|| model.assert_exhausted())).unwrap_err();
     assert_eq!(
         panic.downcast_ref::<String>().unwrap(),
-        "the model was asked 1 times: 1 more than it has answers"
+        "requests to the scripted model: 1, of which it could not answer: 1"
     );
+}
+
+#[test]
+fn answers_that_are_pushed_come_before_what_is_always_answered() {
+    for model in [
+        ScriptedModel::from_fn(|_| Response::text("always")),
+        ScriptedModel::new(["first"; 0]).then_always("always"),
+    ] {
+        model.push("pushed");
+        let run = Run::builder(model.clone()).build();
+        let run = block_on(run.prompt("Hi").finish());
+        assert_eq!(run.transcript().last_answer_text(), "pushed");
+        let run = block_on(run.prompt("Hi").finish());
+        assert_eq!(run.transcript().last_answer_text(), "always");
+        model.assert_exhausted();
+    }
+}
+
+#[test]
+fn what_is_added_to_deltas_is_a_block_of_its_own_and_no_index_overflows() {
+    let text =
+        [Delta::TextStart { index: 0 }, Delta::text(0, "a"), Delta::TextEnd { index: 0, signature: None }];
+    let model = ScriptedModel::new([Response::deltas(text).and_text("b").stopping(StopReason::Stop)]);
+    let run = block_on(Run::builder(model).build().prompt("Hi").finish());
+    let answer = run.transcript()[1].as_assistant().unwrap();
+    assert_eq!(answer.texts().collect::<Vec<_>>(), ["a", "b"]);
+    let last = Delta::TextStart { index: u32::MAX };
+    let model = ScriptedModel::new([Response::new().and_delta(last).and_text("a").and_text("b")]);
+    let run = block_on(Run::builder(model).build().prompt("Hi").checked().finish());
+    assert!(run.outcome().is_some(), "a malformed answer is no panic of the kit");
 }
 
 #[test]

@@ -146,12 +146,6 @@ impl<M: CustomMessage> Checker<M> {
         matches!(self.place, Place::After)
     }
 
-    /// The messages that were added so far.
-    #[must_use]
-    pub fn added(&self) -> &[AgentMessage<M>] {
-        &self.added
-    }
-
     /// Checks the state after the last event; `before` is the transcript that the run started with.
     ///
     /// # Errors

@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Write as _};
 
+use super::plan::CallNumbers;
 use super::{
     Action, AnswerPlan, ArgumentsPlan, BlockPlan, CallEndPlan, CallPlan, EndingPlan, HookPlan, Planned,
-    Scenario,
+    Scenario, ToolPlan,
 };
 use crate::message::CustomMessage;
 use crate::run::QueueMode;
@@ -21,19 +22,12 @@ impl<M: CustomMessage> fmt::Debug for Scenario<M> {
             writeln!(f, "  prompt   {}", describe_message(message))?;
         }
         for tool in &self.tools {
-            write!(f, "  tool     {}", tool.name)?;
-            if tool.mode == ExecutionMode::Sequential {
-                f.write_str(", sequential")?;
-            }
-            if tool.on_abort == OnAbort::Wait {
-                f.write_str(", waited for on abort")?;
-            }
-            writeln!(f)?;
+            write_tool(f, tool)?;
         }
-        let mut calls = 0;
+        let mut numbers = CallNumbers::default();
         for answer in &self.answers {
             let mut line = String::new();
-            self.write_answer(&mut line, answer, &mut calls)?;
+            self.write_answer(&mut line, answer, &mut numbers)?;
             writeln!(f, "  answer   {}", line.trim_end())?;
         }
         write_hooks(f, &self.hooks)?;
@@ -57,9 +51,12 @@ impl<M: CustomMessage> fmt::Debug for Scenario<M> {
 }
 
 impl<M: CustomMessage> Scenario<M> {
-    fn write_answer(&self, f: &mut String, answer: &AnswerPlan, calls: &mut usize) -> fmt::Result {
+    fn write_answer(&self, f: &mut String, answer: &AnswerPlan, numbers: &mut CallNumbers) -> fmt::Result {
         if !answer.started {
             f.write_str("(without start) ")?;
+        }
+        if let Some(characters) = answer.chunk {
+            write!(f, "(in pieces of {characters}) ")?;
         }
         for block in &answer.blocks {
             match block {
@@ -68,12 +65,7 @@ impl<M: CustomMessage> Scenario<M> {
                 BlockPlan::Delta(delta) => write!(f, "{delta:?} ")?,
                 BlockPlan::Wait => f.write_str("wait ")?,
                 BlockPlan::Yield => f.write_str("yield ")?,
-                BlockPlan::Call(call) => {
-                    if !call.repeats_id || *calls == 0 {
-                        *calls += 1;
-                    }
-                    self.write_call(f, call, *calls - 1)?;
-                }
+                BlockPlan::Call(call) => self.write_call(f, call, numbers.number(call))?,
             }
         }
         match &answer.ending {
@@ -84,9 +76,8 @@ impl<M: CustomMessage> Scenario<M> {
     }
 
     fn write_call(&self, f: &mut String, call: &CallPlan, number: usize) -> fmt::Result {
-        let tool =
-            call.tool.and_then(|at| at.checked_rem(self.tools.len())).and_then(|at| self.tools.get(at));
-        write!(f, "{}#c{number}(", tool.map_or("ghost", |tool| &tool.name))?;
+        let tool = call.tool.and_then(|place| self.tool_at(place));
+        write!(f, "{}#c{number}(", tool.map_or("ghost", |(_, tool)| &tool.name))?;
         match call.arguments {
             ArgumentsPlan::Fitting => {}
             ArgumentsPlan::Unfitting => f.write_str("unfitting arguments; ")?,
@@ -102,6 +93,20 @@ impl<M: CustomMessage> Scenario<M> {
             CallEndPlan::Panics => f.write_str("panics) "),
         }
     }
+}
+
+fn write_tool(f: &mut fmt::Formatter<'_>, tool: &ToolPlan) -> fmt::Result {
+    write!(f, "  tool     {}", tool.name)?;
+    if tool.mode == ExecutionMode::Sequential {
+        f.write_str(", sequential")?;
+    }
+    if tool.on_abort == OnAbort::Wait {
+        f.write_str(", waited for on abort")?;
+    }
+    if tool.schema != ToolPlan::new("").schema {
+        write!(f, ", takes {}: {}, and not {}", tool.schema, tool.fitting, tool.unfitting)?;
+    }
+    writeln!(f)
 }
 
 fn write_hooks(f: &mut fmt::Formatter<'_>, plan: &HookPlan) -> fmt::Result {

@@ -1,6 +1,7 @@
 //! Scenarios: a whole run as data, with everything that is scripted and everything that is done to it, played
 //! deterministically.
 
+mod cast;
 mod describe;
 mod hooks;
 mod plan;
@@ -11,7 +12,7 @@ pub use plan::{
     AfterPlan, AnswerPlan, ArgumentsPlan, BeforePlan, BlockPlan, CallEndPlan, CallPlan, EndingPlan,
     FinishPlan, HookPlan, NextTurnPlan, Planned, RequestPlan, StepPlan, ToolPlan,
 };
-pub use play::{Done, Ended, Played};
+pub use play::{Ended, MoveMade, Played};
 pub use stage::{Director, Queued, Stage};
 
 use crate::message::{AgentMessage, NoCustom};
@@ -204,5 +205,11 @@ impl<M> Scenario<M> {
     pub fn in_order(mut self, order: impl IntoIterator<Item = u8>) -> Self {
         self.order = order.into_iter().collect();
         self
+    }
+
+    /// The tool of a call, which names it by its place modulo the number of tools; with its place.
+    fn tool_at(&self, place: usize) -> Option<(usize, &ToolPlan)> {
+        let place = place.checked_rem(self.tools.len())?;
+        self.tools.get(place).map(|tool| (place, tool))
     }
 }

@@ -83,7 +83,8 @@ pub struct CallPlan {
     pub tool: Option<usize>,
     /// What arguments it is called with.
     pub arguments: ArgumentsPlan,
-    /// Whether it has the id of the call before it.
+    /// Whether it has the id of the call before it. What a tool does goes by the id: of two calls of one tool with the same
+    /// id both do what is planned for the second.
     pub repeats_id: bool,
     /// What the tool does before its end.
     pub steps: Vec<StepPlan>,
@@ -335,5 +336,19 @@ impl CallPlan {
     pub fn ending(mut self, end: CallEndPlan) -> Self {
         self.end = end;
         self
+    }
+}
+
+/// Numbers the calls of a scenario, answer by answer: one that repeats the id of the call before it has its number, too.
+#[derive(Default)]
+pub(super) struct CallNumbers(usize);
+
+impl CallNumbers {
+    /// The number of the next call.
+    pub(super) fn number(&mut self, call: &CallPlan) -> usize {
+        if !call.repeats_id || self.0 == 0 {
+            self.0 += 1;
+        }
+        self.0 - 1
     }
 }

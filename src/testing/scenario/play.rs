@@ -1,12 +1,15 @@
 //! Playing a scenario on the deterministic executor.
 
+use super::hooks::ToolLog;
 use super::stage::{Queued, may_hold_an_abort};
 use super::{Action, Director, Scenario, Stage};
 use crate::event::Outcome;
 use crate::message::{AgentMessage, CustomMessage};
 use crate::model::Request;
 use crate::run::{Handle, Idle, Run, RunBuilder, Streaming};
-use crate::testing::{Checkable, Checked, Driven, Execution, Gates, Progress, ScriptedModel, Trace, Workers};
+use crate::testing::{
+    Checkable, Checked, Driven, Execution, Gates, Progress, ScriptedModel, ScriptedTool, Trace, Workers,
+};
 use crate::transcript::Transcript;
 
 /// A scenario that was played: all there is to know of it.
@@ -32,7 +35,7 @@ pub struct Played<M: CustomMessage> {
     /// Every execution, tool by tool.
     pub executions: Vec<Execution>,
     /// What the host did, and when.
-    pub host: Vec<Done<M>>,
+    pub host: Vec<MoveMade<M>>,
     /// Everything that was queued, in order.
     pub queued: Vec<Queued<M>>,
     /// How many polls it took from the abort to the end; `None` if there was no abort before the end.
@@ -66,7 +69,7 @@ pub enum Ended {
 /// Something the host did.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Done<M: CustomMessage> {
+pub struct MoveMade<M: CustomMessage> {
     /// What.
     pub action: Action<M>,
     /// How many events had been handed out.
@@ -129,7 +132,7 @@ struct Playing<'a, M: CustomMessage> {
     scenario: &'a Scenario<M>,
     run: Driven<Checked<Run<Streaming, M>>>,
     director: Director<M>,
-    host: Vec<Done<M>>,
+    host: Vec<MoveMade<M>>,
     events: usize,
     /// Whether the last moment was a stop.
     stalled: bool,
@@ -144,8 +147,8 @@ struct Rest<M: CustomMessage> {
     before: Transcript<M>,
     handle: Handle<M>,
     model: ScriptedModel,
-    tools: Vec<crate::testing::ScriptedTool>,
-    tool_log: super::hooks::ToolLog,
+    tools: Vec<ScriptedTool>,
+    tool_log: ToolLog,
     gates: Gates,
     workers: Workers,
 }
@@ -234,7 +237,7 @@ impl<'a, M: CustomMessage> Playing<'a, M> {
         if !matches!(action, Action::Cancel) {
             self.run.get_mut().note(action.to_string());
         }
-        self.host.push(Done { action: action.clone(), events: self.events, stalled: self.stalled });
+        self.host.push(MoveMade { action: action.clone(), events: self.events, stalled: self.stalled });
         if matches!(action, Action::Abort) && self.rest.handle.is_running() && self.aborted_at.is_none() {
             self.aborted_at = Some((self.run.polls(), self.rest.model.requests().len()));
         }
@@ -258,7 +261,7 @@ impl<'a, M: CustomMessage> Playing<'a, M> {
             handle,
             requests: model.requests(),
             executable: tool_log.take(),
-            executions: tools.iter().flat_map(crate::testing::ScriptedTool::executions).collect(),
+            executions: tools.iter().flat_map(ScriptedTool::executions).collect(),
             host: self.host,
             queued: self.director.queued().to_vec(),
             polls_after_abort: self.aborted_at.map(|(before, _)| polls - before),

@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::cast::Cast;
 use super::hooks::{PlannedHooks, ToolLog};
-use super::{
-    Action, AnswerPlan, ArgumentsPlan, BlockPlan, CallEndPlan, CallPlan, EndingPlan, Scenario, StepPlan,
-};
+use super::{Action, HookPlan, Move, Scenario};
 use crate::message::{AgentMessage, CustomMessage};
 use crate::run::{Handle, Idle, QueueKind, Run, RunBuilder, Ticket};
-use crate::testing::{Gate, Gates, Response, ScriptedModel, ScriptedTool, ToolScript, VirtualClock, Workers};
-use crate::tool::{AgentTool, IntoTool, OnAbort, ToolOutput};
+use crate::testing::{Gate, Gates, ScriptedModel, ScriptedTool, VirtualClock, Workers};
+use crate::tool::{AgentTool, IntoTool, OnAbort};
+use crate::transcript::Transcript;
 
 /// A scenario made ready: give the run its prompt and drive it on any executor, and do at each moment what the
 /// [`Director`] says.
@@ -56,11 +56,11 @@ impl<M: CustomMessage> Scenario<M> {
             .steering_mode(self.steering)
             .follow_up_mode(self.follow_ups)
             .clock(VirtualClock::new())
-            .transcript(self.history.iter().cloned().collect::<crate::transcript::Transcript<M>>());
+            .transcript(self.history.iter().cloned().collect::<Transcript<M>>());
         if self.spawned {
             builder = builder.spawner(workers.clone());
         }
-        if self.hooks != super::HookPlan::default() {
+        if self.hooks != HookPlan::default() {
             builder = builder.hook(PlannedHooks::new(&self.hooks, &gates, agent_tools, &tool_log));
         }
         let run = set_up(builder).build();
@@ -69,132 +69,11 @@ impl<M: CustomMessage> Scenario<M> {
     }
 }
 
-/// The model and the tools of a scenario.
-struct Cast {
-    model: ScriptedModel,
-    tools: Vec<ScriptedTool>,
-}
-
-impl Cast {
-    fn of<M>(scenario: &Scenario<M>, gates: &Gates) -> Self {
-        let mut tools: Vec<ScriptedTool> = scenario
-            .tools
-            .iter()
-            .map(|plan| {
-                ScriptedTool::new(&plan.name)
-                    .with_schema(plan.schema.clone())
-                    .with_execution_mode(plan.mode)
-                    .with_on_abort(plan.on_abort)
-            })
-            .collect();
-        let mut calls = 0;
-        let mut responses = Vec::new();
-        for (number, answer) in scenario.answers.iter().enumerate() {
-            responses.push(Self::response(scenario, gates, number, answer, &mut calls, &mut tools));
-        }
-        let model = ScriptedModel::new(responses).then_always("(nothing more)");
-        Self { model, tools }
-    }
-
-    fn response<M>(
-        scenario: &Scenario<M>,
-        gates: &Gates,
-        number: usize,
-        plan: &AnswerPlan,
-        calls: &mut usize,
-        tools: &mut [ScriptedTool],
-    ) -> Response {
-        let mut response = Response::new();
-        for (at, block) in plan.blocks.iter().enumerate() {
-            response = match block {
-                BlockPlan::Text(text) => response.and_text(text),
-                BlockPlan::Thinking(text) => response.and_thinking(text),
-                BlockPlan::Delta(delta) => response.and_delta(delta.clone()),
-                BlockPlan::Yield => response.and_yield(),
-                BlockPlan::Wait => response.and_wait(&gates.gate(format!("model {number}.{at}"))),
-                BlockPlan::Call(call) => {
-                    if !call.repeats_id || *calls == 0 {
-                        *calls += 1;
-                    }
-                    let id = format!("c{}", *calls - 1);
-                    let named = call.tool.and_then(|tool| tool.checked_rem(scenario.tools.len()));
-                    if let Some(tool) = named.and_then(|tool| tools.get_mut(tool)) {
-                        *tool = tool.clone().on_call(&id, script(scenario, gates, &id, call));
-                    }
-                    and_call(response, scenario, id, call, named)
-                }
-            };
-        }
-        ended(response, plan)
-    }
-}
-
-fn and_call<M>(
-    response: Response,
-    scenario: &Scenario<M>,
-    id: String,
-    call: &CallPlan,
-    tool: Option<usize>,
-) -> Response {
-    let Some(tool) = tool.and_then(|tool| scenario.tools.get(tool)) else {
-        return response.and_tool_call(id, "ghost", serde_json::json!({}));
-    };
-    match call.arguments {
-        ArgumentsPlan::Fitting => response.and_tool_call(id, &tool.name, tool.fitting.clone()),
-        ArgumentsPlan::Unfitting => response.and_tool_call(id, &tool.name, tool.unfitting.clone()),
-        ArgumentsPlan::Unreadable => response.and_raw_tool_call(id, &tool.name, "{\"a\": tru"),
-    }
-}
-
-fn ended(response: Response, plan: &AnswerPlan) -> Response {
-    let response = match &plan.ending {
-        EndingPlan::Natural => response,
-        EndingPlan::Done(reason) => response.stopping(*reason),
-        EndingPlan::Failed => response.failing("the provider failed"),
-        EndingPlan::Aborted => response.aborting("the provider aborted"),
-        EndingPlan::Panicked => response.panicking("the stream panicked"),
-        EndingPlan::Unterminated => response.unterminated(),
-    };
-    let response = if plan.started { response } else { response.without_start() };
-    match plan.chunk {
-        Some(characters) => response.in_chunks_of(characters),
-        None => response,
-    }
-}
-
-fn script<M>(scenario: &Scenario<M>, gates: &Gates, id: &str, call: &CallPlan) -> ToolScript {
-    let mut script = ToolScript::new();
-    for (at, step) in call.steps.iter().enumerate() {
-        let gate = || gates.gate(format!("tool {id}.{at}"));
-        script = match step {
-            StepPlan::Update => script.update(format!("{id} is at {at}")),
-            StepPlan::Wait => script.waits(&gate()),
-            StepPlan::WaitOrAnswerAbort => {
-                script.waits_or_on_abort(&gate(), ToolScript::new().returns(format!("{id} gave up")))
-            }
-            StepPlan::Yield => script.yields(),
-            StepPlan::Call(tool) => {
-                let tool = tool.checked_rem(scenario.tools.len()).and_then(|tool| scenario.tools.get(tool));
-                match tool {
-                    Some(tool) => script.calls(&tool.name, tool.fitting.clone()),
-                    None => script.calls("ghost", serde_json::json!({})),
-                }
-            }
-        };
-    }
-    match call.end {
-        CallEndPlan::Returns => script.returns(format!("{id} is done")),
-        CallEndPlan::Terminates => script.returns(ToolOutput::text(format!("{id} is done")).terminating()),
-        CallEndPlan::Fails => script.fails(format!("{id} failed")),
-        CallEndPlan::Panics => script.panics(format!("{id} panicked")),
-    }
-}
-
 /// The host of a scenario: says what it does at each moment, and which gate it releases when nothing can progress.
 #[derive(Debug)]
 pub struct Director<M: CustomMessage> {
     handle: Handle<M>,
-    moves: VecDeque<super::Move<M>>,
+    moves: VecDeque<Move<M>>,
     order: Vec<u8>,
     stops: usize,
     /// What was queued, in order.

@@ -1,4 +1,5 @@
-//! Strategies for property tests: messages, transcripts, schemas, model scripts, tools, hooks, hosts, whole scenarios.
+//! Strategies for property tests: messages, transcripts, schemas, a model's answers, and whole scenarios with tools,
+//! hooks and a host.
 //!
 //! They are generated from what a run can do, not filtered: nothing is rejected. They shrink to small scenarios, since
 //! what is random in them are lists and indices.
@@ -24,6 +25,4 @@ pub use message::{
 };
 pub use scenario::{Scenarios, scenario};
 pub use schema::{SchemaCase, schema};
-pub use script::{
-    answer, any_delta, broken_answer, call, failing_answer, hook_plan, stop_reason, tool, usable_stop_reason,
-};
+pub use script::{answer, any_delta, broken_answer, failing_answer};

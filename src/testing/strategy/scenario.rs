@@ -7,9 +7,9 @@ use proptest::sample::select;
 use proptest::strategy::Union;
 
 use super::message::own;
+use super::script::{hook_plan, tool};
 use super::{
-    answer, any_transcript, any_transcript_or, broken_answer, failing_answer, hook_plan, sound_transcript,
-    text, tool,
+    answer, any_transcript, any_transcript_or, broken_answer, failing_answer, sound_transcript, text,
 };
 use crate::message::{AgentMessage, CustomMessage, NoCustom};
 use crate::run::{QueueKind, QueueMode};
@@ -28,7 +28,6 @@ pub struct Scenarios<M: CustomMessage = NoCustom> {
     custom: Option<BoxedStrategy<M>>,
     tools: Option<Vec<ToolPlan>>,
     hooks: bool,
-    hook_panics: bool,
     failures: bool,
     broken: bool,
     broken_history: bool,
@@ -45,7 +44,6 @@ impl Scenarios {
             custom: None,
             tools: None,
             hooks: true,
-            hook_panics: true,
             failures: true,
             broken: true,
             broken_history: true,
@@ -66,7 +64,6 @@ impl Scenarios {
             custom: Some(custom.boxed()),
             tools: self.tools,
             hooks: self.hooks,
-            hook_panics: self.hook_panics,
             failures: self.failures,
             broken: self.broken,
             broken_history: self.broken_history,
@@ -89,12 +86,6 @@ impl<M: CustomMessage> Scenarios<M> {
     /// No hooks of the scenario's own: those of the test have the run for themselves.
     pub fn without_hooks(mut self) -> Self {
         self.hooks = false;
-        self
-    }
-
-    /// No hook panics in a way that ends the run.
-    pub fn without_hook_panics(mut self) -> Self {
-        self.hook_panics = false;
         self
     }
 
@@ -147,7 +138,7 @@ impl<M: CustomMessage> Scenarios<M> {
             None => vec(tool("t"), 0..4).prop_map(numbered).boxed(),
         };
         let hooks = if self.hooks {
-            option::weighted(0.6, hook_plan(self.hook_panics)).prop_map(Option::unwrap_or_default).boxed()
+            option::weighted(0.6, hook_plan()).prop_map(Option::unwrap_or_default).boxed()
         } else {
             Just(HookPlan::default()).boxed()
         };
@@ -249,7 +240,7 @@ fn numbered(mut tools: Vec<ToolPlan>) -> Vec<ToolPlan> {
 }
 
 /// One of those that have a weight; `None` if none has. What has no weight is not shrunk to either.
-pub(super) fn choice<T: std::fmt::Debug + 'static>(
+fn choice<T: std::fmt::Debug + 'static>(
     options: impl IntoIterator<Item = (u32, BoxedStrategy<T>)>,
 ) -> Option<BoxedStrategy<T>> {
     let options: Vec<_> = options.into_iter().filter(|(weight, _)| *weight > 0).collect();

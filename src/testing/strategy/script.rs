@@ -5,7 +5,6 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::scenario::choice;
 use super::{assistant_message, schema, text};
 use crate::message::{StopReason, Usage};
 use crate::model::{Delta, Done, Metadata};
@@ -16,13 +15,13 @@ use crate::testing::scenario::{
 use crate::tool::{ExecutionMode, OnAbort};
 
 /// Every stop reason, `pending` too.
-pub fn stop_reason() -> impl Strategy<Value = StopReason> + Clone {
+pub(super) fn stop_reason() -> impl Strategy<Value = StopReason> + Clone {
     use StopReason::{Aborted, Deferred, Error, Length, Pending, Stop, ToolUse};
     select(vec![Stop, ToolUse, Length, Error, Aborted, Deferred, Pending])
 }
 
 /// The stop reasons of usable answers.
-pub fn usable_stop_reason() -> impl Strategy<Value = StopReason> + Clone {
+fn usable_stop_reason() -> impl Strategy<Value = StopReason> + Clone {
     use StopReason::{Deferred, Length, Stop, ToolUse};
     select(vec![Stop, ToolUse, Length, Deferred])
 }
@@ -110,7 +109,7 @@ fn block() -> BoxedStrategy<BlockPlan> {
 }
 
 /// Calls of a scenario's tools, mostly with arguments that fit, and what the tools do.
-pub fn call() -> BoxedStrategy<CallPlan> {
+fn call() -> BoxedStrategy<CallPlan> {
     let arguments = prop_oneof![
         8 => Just(ArgumentsPlan::Fitting),
         1 => Just(ArgumentsPlan::Unfitting),
@@ -141,7 +140,7 @@ pub fn call() -> BoxedStrategy<CallPlan> {
 }
 
 /// A tool with any object as its arguments, or with a schema of its own.
-pub fn tool(name: impl Into<String>) -> BoxedStrategy<ToolPlan> {
+pub(super) fn tool(name: impl Into<String>) -> BoxedStrategy<ToolPlan> {
     let plan = ToolPlan::new(name);
     let sequential = prop::bool::weighted(0.15);
     (option::weighted(0.2, schema()), sequential, prop::bool::weighted(0.2))
@@ -163,9 +162,8 @@ pub fn tool(name: impl Into<String>) -> BoxedStrategy<ToolPlan> {
         .boxed()
 }
 
-/// What hooks answer. With `panics`, some of those that end the run by a panic do.
-pub fn hook_plan(panics: bool) -> BoxedStrategy<HookPlan> {
-    let panics = u32::from(panics);
+/// What hooks answer.
+pub(super) fn hook_plan() -> BoxedStrategy<HookPlan> {
     let before = prop_oneof![
         4 => Just(BeforePlan::Allow),
         1 => Just(BeforePlan::Change),
@@ -182,24 +180,19 @@ pub fn hook_plan(panics: bool) -> BoxedStrategy<HookPlan> {
         1 => Just(AfterPlan::Fail),
         1 => Just(AfterPlan::Panic),
     ];
-    let finish = choice([
-        (6, Just(FinishPlan::Default).boxed()),
-        (3, Just(FinishPlan::Continue).boxed()),
-        (2, Just(FinishPlan::End).boxed()),
-        (panics, Just(FinishPlan::Panic).boxed()),
-    ]);
-    let next_turn = choice([
-        (4, Just(NextTurnPlan::Keep).boxed()),
-        (2, Just(NextTurnPlan::PutIn).boxed()),
-        (2, (0..4_usize).prop_map(NextTurnPlan::Tools).boxed()),
-        (panics, Just(NextTurnPlan::Panic).boxed()),
-    ]);
-    let request = choice([(6, Just(RequestPlan::Keep).boxed()), (panics, Just(RequestPlan::Panic).boxed())]);
-    let (finish, next_turn, request) = (
-        finish.unwrap_or_else(|| Just(FinishPlan::Default).boxed()),
-        next_turn.unwrap_or_else(|| Just(NextTurnPlan::Keep).boxed()),
-        request.unwrap_or_else(|| Just(RequestPlan::Keep).boxed()),
-    );
+    let finish = prop_oneof![
+        6 => Just(FinishPlan::Default),
+        3 => Just(FinishPlan::Continue),
+        2 => Just(FinishPlan::End),
+        1 => Just(FinishPlan::Panic),
+    ];
+    let next_turn = prop_oneof![
+        4 => Just(NextTurnPlan::Keep),
+        2 => Just(NextTurnPlan::PutIn),
+        2 => (0..4_usize).prop_map(NextTurnPlan::Tools),
+        1 => Just(NextTurnPlan::Panic),
+    ];
+    let request = prop_oneof![6 => Just(RequestPlan::Keep), 1 => Just(RequestPlan::Panic)];
     (planned(before), planned(after), planned(finish), planned(next_turn), planned(request))
         .prop_map(|(before, after, finish, next_turn, request)| HookPlan {
             before,

@@ -260,7 +260,7 @@ impl<M: CustomMessage> Inner<M> {
                 self.perform(action, Some(&heard.on));
             }
             for gate in &heard.gates {
-                self.stage.gates.wait(gate).await;
+                self.stage.gates.gate(gate).wait().await;
             }
         }
     }

@@ -32,7 +32,7 @@ impl<M: CustomMessage> AgentHost<M> {
                 perform(&at, &weak, action, &heard.on);
             }
             for gate in &heard.gates {
-                at.gates.wait(gate).await;
+                at.gates.gate(gate).wait().await;
             }
         });
         listener.keep();

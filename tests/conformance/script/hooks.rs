@@ -77,7 +77,7 @@ impl ScriptedHooks {
         self.note(hook, aborted, fields);
         let entry = if json.is_null() { Entry::default() } else { serde_json::from_value(json).unwrap() };
         if let Some(gate) = &entry.wait {
-            self.0.gates.wait(gate).await;
+            self.0.gates.gate(gate).wait().await;
         }
         if let Some(text) = &entry.throw {
             throw(text);

@@ -83,9 +83,10 @@ fn answer(
 /// Waits for a gate, or for the abort.
 async fn wait(stage: &Stage, gate: &str, abort: Option<&AbortSignal>) {
     let mut aborted = abort.map(AbortSignal::aborted);
+    let mut released = stage.gates.gate(gate).wait();
     poll_fn(|cx| match aborted.as_mut().map(|aborted| aborted.poll_unpin(cx)) {
         Some(Poll::Ready(())) => Poll::Ready(()),
-        _ => stage.gates.poll_wait(gate, cx),
+        _ => released.poll_unpin(cx),
     })
     .await;
 }

@@ -98,6 +98,7 @@ enum Waited {
 /// Waits for a gate, and for the abort if the step says so. Updates from outside are passed on meanwhile.
 async fn wait(stage: &Stage, id: &str, cx: ToolContext<'_>, gate: &str, step: &ToolStep) -> Waited {
     let mut aborted = step.on_abort.is_some().then(|| cx.abort().aborted());
+    let mut released = stage.gates.gate(gate).wait();
     poll_fn(|task| {
         for update in stage.take_updates(id, task.waker()) {
             cx.update(update);
@@ -105,7 +106,7 @@ async fn wait(stage: &Stage, id: &str, cx: ToolContext<'_>, gate: &str, step: &T
         if let Some(Poll::Ready(())) = aborted.as_mut().map(|aborted| aborted.poll_unpin(task)) {
             return Poll::Ready(Waited::Aborted);
         }
-        stage.gates.poll_wait(gate, task).map(|()| Waited::Released)
+        released.poll_unpin(task).map(|()| Waited::Released)
     })
     .await
 }

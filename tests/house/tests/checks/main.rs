@@ -7,6 +7,7 @@ mod dependencies;
 mod licences;
 mod links;
 mod manifests;
+mod map;
 mod msrv;
 mod packages;
 mod words;
