@@ -11,6 +11,10 @@ use crate::message::{
 /// those.
 ///
 /// Texts become user messages and are stamped with the run's clock; messages are taken as they are.
+///
+/// A list holds one type. To mix a custom message and a text, write both as messages:
+/// `[AgentMessage::from(note), AgentMessage::user("Tidy up.")]`. A message that is made so has the time 0, unless it is
+/// given one: `UserMessage::new("Tidy up.").at(now).into()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a prompt for a run with messages of type `{M}`",
     label = "not a prompt",
