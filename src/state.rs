@@ -264,17 +264,27 @@ impl<M> State<M> {
         copy
     }
 
+    /// Whether following this event changes what is known.
+    pub(crate) fn is_changed_by(event: &AgentEvent<M>) -> bool {
+        match event {
+            AgentEvent::TurnStart | AgentEvent::ToolExecutionUpdate { .. } => false,
+            AgentEvent::TurnEnd { message, .. } => !message.is_usable(),
+            _ => true,
+        }
+    }
+
     /// Takes over an event that `told` has just taken over: a second fold, for those who cannot borrow the first.
     ///
     /// Gives what it lets go of the last run. This may hold the last of a message, whose drop is foreign code.
-    pub(crate) fn follow(&mut self, event: &AgentEvent<M>, told: &Self) -> LastRun<M> {
-        let last = match event {
-            AgentEvent::AgentStart => (Some(std::mem::take(&mut self.added)), self.outcome.take()),
-            AgentEvent::AgentEnd { .. } => (None, self.follow_outcome(told)),
-            _ => (None, None),
-        };
-        self.fold(event);
+    pub(crate) fn follow(&mut self, event: &AgentEvent<M>, told: &Self) -> Option<Box<LastRun<M>>> {
+        let mut last_run = None;
         match (event, told.partial()) {
+            (AgentEvent::AgentStart, _) => {
+                last_run = Some(Box::new((Some(std::mem::take(&mut self.added)), self.outcome.take())));
+            }
+            (AgentEvent::AgentEnd { .. }, _) => {
+                last_run = Some(Box::new((None, self.follow_outcome(told))));
+            }
             (AgentEvent::MessageStart { .. }, Some(partial)) => self.open_answer(partial.clone()),
             (AgentEvent::MessageUpdate { delta }, Some(partial)) => match self.partial_mut() {
                 Some(followed) => followed.follow(delta, partial),
@@ -283,7 +293,8 @@ impl<M> State<M> {
             (AgentEvent::MessageEnd { .. }, _) => self.usage = told.usage,
             _ => {}
         }
-        last
+        self.fold(event);
+        last_run
     }
 
     /// Takes over one event. A growing answer is grown by the driver itself, before its update is told.

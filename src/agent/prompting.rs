@@ -19,6 +19,7 @@ use crate::error_text::drop_foreign;
 use crate::event::{AgentEvent, Outcome};
 use crate::message::{CustomMessage, NoCustom};
 use crate::run::{Idle, Run, Streaming};
+use crate::state::State;
 
 /// A run of a shared [`Agent`](super::Agent): a future that drives the run, awaits the listeners, and gives the
 /// outcome. `Send + Sync + Unpin + 'static`, so it can be spawned.
@@ -111,9 +112,11 @@ impl<M: CustomMessage> Lease<M> {
     /// Tells the event to the agent's state, and then to one listener after the other.
     async fn tell(&mut self) {
         let (Some(run), Some(event)) = (&mut self.run, &self.telling) else { return };
-        let last_run = self.agent.slot().state.follow(event, run.state());
-        if let (Some(_), _) | (_, Some(_)) = &last_run {
-            drop_foreign(last_run);
+        if State::is_changed_by(event) {
+            let last_run = self.agent.slot().state.follow(event, run.state());
+            if let Some(last_run) = last_run {
+                drop_foreign(last_run);
+            }
         }
         let listening = self.agent.listeners.listening(self.listening.take());
         let listening = self.listening.insert(listening);
