@@ -43,7 +43,7 @@ pub(super) enum Place<M: CustomMessage> {
 
 impl<M: CustomMessage> Shared<M> {
     pub(super) fn new(run: Run<Idle, M>) -> Self {
-        let config = run.config().clone();
+        let config = LoopConfig::clone(run.config());
         let state = run.state().detached();
         Self {
             handle: run.handle(),

@@ -92,14 +92,14 @@ impl<M: CustomMessage> AgentLoop<M> {
         config: LoopConfig<M>,
         abort: AbortSignal,
     ) -> Self {
-        Self::with_state(entry, State::idle(transcript), None, config, abort)
+        Self::with_state(entry, State::idle(transcript), None, Arc::new(config), abort)
     }
 
     pub(crate) fn with_state(
         entry: Entry<M>,
         state: State<M>,
         memory: Option<Memory<M>>,
-        config: LoopConfig<M>,
+        config: Arc<LoopConfig<M>>,
         abort: AbortSignal,
     ) -> Self {
         let desk = Desk::new(config.head());

@@ -28,6 +28,8 @@ pub(crate) use inside::{inside, is_inside};
 pub(crate) use spine::Memory;
 pub use turn_change::TurnChange;
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use self::batch::BatchResults;
@@ -59,7 +61,7 @@ pub(crate) enum Entry<M> {
 /// The loop. Follow-ups make the outer loop go round, tools and steering the inner one.
 async fn run<M: CustomMessage>(
     mut desk: Desk<M>,
-    config: LoopConfig<M>,
+    config: Arc<LoopConfig<M>>,
     recall: Recall<M>,
     abort: AbortSignal,
     entry: Entry<M>,

@@ -102,11 +102,16 @@ impl<M> Pending<M> {
 }
 
 impl<M: CustomMessage> Spine<M> {
-    pub(super) fn new(desk: Desk<M>, config: LoopConfig<M>, memory: Memory<M>, abort: AbortSignal) -> Self {
+    pub(super) fn new(
+        desk: Desk<M>,
+        config: Arc<LoopConfig<M>>,
+        memory: Memory<M>,
+        abort: AbortSignal,
+    ) -> Self {
         let options = with_identity(&config.options);
         Self {
             desk,
-            config: Arc::new(config),
+            config,
             options,
             memory,
             context_replaced: false,

@@ -47,7 +47,8 @@ use crate::transcript::{Tail, Transcript};
 /// [events](crate::guide::events) what it tells.
 #[must_use = "a run does nothing by itself: give it a prompt, and read its events"]
 pub struct Run<S: RunState, M: CustomMessage = NoCustom> {
-    config: LoopConfig<M>,
+    /// Shared with the run under way.
+    config: Arc<LoopConfig<M>>,
     hub: Arc<Hub<M>>,
     data: S::Data<M>,
 }
@@ -215,15 +216,20 @@ impl Run<Idle, NoCustom> {
 /// An idle run: everything about it can be looked at and changed.
 impl<M: CustomMessage> Run<Idle, M> {
     fn new(config: LoopConfig<M>, hub: Arc<Hub<M>>, transcript: Transcript<M>) -> Self {
-        Self { config, hub, data: IdleData { state: State::idle(transcript), memory: None } }
+        let data = IdleData { state: State::idle(transcript), memory: None };
+        Self { config: Arc::new(config), hub, data }
     }
 
     pub(crate) fn config(&self) -> &LoopConfig<M> {
         &self.config
     }
 
-    pub(crate) fn replace_config(&mut self, config: LoopConfig<M>) -> LoopConfig<M> {
-        std::mem::replace(&mut self.config, config)
+    pub(crate) fn replace_config(&mut self, config: LoopConfig<M>) -> Arc<LoopConfig<M>> {
+        std::mem::replace(&mut self.config, Arc::new(config))
+    }
+
+    fn config_mut(&mut self) -> &mut LoopConfig<M> {
+        Arc::make_mut(&mut self.config)
     }
 
     /// What `resume` would say. Nothing is taken from the queues.
@@ -293,7 +299,7 @@ impl<M: CustomMessage> Run<Idle, M> {
 
     /// Replaces the tools. The next run declares the difference to the model.
     pub fn set_tools(&mut self, tools: impl IntoIterator<Item = AgentTool>) {
-        self.config.tools = Tools::new(tools);
+        self.config_mut().tools = Tools::new(tools);
     }
 
     /// The model that is asked.
@@ -304,7 +310,7 @@ impl<M: CustomMessage> Run<Idle, M> {
 
     /// Sets the model that is asked.
     pub fn set_model(&mut self, model: impl Into<Arc<Model>>) {
-        self.config.model = model.into();
+        self.config_mut().model = model.into();
     }
 
     /// How much the model is asked to think.
@@ -315,7 +321,7 @@ impl<M: CustomMessage> Run<Idle, M> {
 
     /// Sets how much the model is asked to think.
     pub fn set_thinking_level(&mut self, level: ThinkingLevel) {
-        self.config.thinking_level = level;
+        self.config_mut().thinking_level = level;
     }
 
     /// What else each request carries.
@@ -326,17 +332,17 @@ impl<M: CustomMessage> Run<Idle, M> {
 
     /// Sets what else each request carries.
     pub fn set_options(&mut self, options: impl Into<Arc<RequestOptions>>) {
-        self.config.options = options.into();
+        self.config_mut().options = options.into();
     }
 
     /// Sets the key that is used where no hook gives one.
     pub fn set_api_key(&mut self, key: impl Into<ApiKey>) {
-        self.config.api_key = Some(key.into());
+        self.config_mut().api_key = Some(key.into());
     }
 
     /// Sets whether calls of a batch run at the same time.
     pub fn set_tool_execution(&mut self, mode: ExecutionMode) {
-        self.config.tool_execution = mode;
+        self.config_mut().tool_execution = mode;
     }
 
     /// The hooks, in order.
@@ -347,7 +353,7 @@ impl<M: CustomMessage> Run<Idle, M> {
 
     /// Replaces the hooks.
     pub fn set_hooks(&mut self, hooks: Hooks<M>) {
-        self.config.hooks = hooks;
+        self.config_mut().hooks = hooks;
     }
 }
 
