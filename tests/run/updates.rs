@@ -13,35 +13,23 @@ use serde_json::json;
 use smol::future::yield_now;
 use turnstate::hook::AfterToolCall;
 use turnstate::testing::{Response, ScriptedModel};
-use turnstate::tool::{ExecutionMode, NoArgs, ToolContext, ToolOutput, tool_fn};
-use turnstate::{AgentEvent, Run};
+use turnstate::tool::{AgentTool, ExecutionMode, NoArgs, ToolContext, ToolOutput, tool_fn};
+use turnstate::{AgentEvent, Run, RunBuilder};
 
 fn two_calls() -> Response {
     Response::tool_call("a", "count", json!({})).and_tool_call("b", "count", json!({}))
 }
 
-/// How many updates the consumer had been told when each call's after-hook was asked, of two calls that tell three each
-/// and return without a pause.
-fn told_before_each_after_hook(
-    mode: ExecutionMode,
-    spawner: Option<fn(BoxFuture<'static, ()>)>,
-) -> Vec<usize> {
+/// Runs an answer's calls, and gives how many updates the consumer had been told when each call's after-hook was asked,
+/// and in the end.
+fn told_before_each_after_hook_of(
+    calls: Response,
+    build: impl FnOnce(RunBuilder) -> RunBuilder,
+) -> (Vec<usize>, usize) {
     let told = Arc::new(AtomicUsize::new(0));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (hook_told, hook_seen) = (told.clone(), seen.clone());
-    let count = tool_fn("count", "Counts to three.", async |_: NoArgs, cx: ToolContext<'_>| {
-        for number in ["one", "two", "three"] {
-            cx.update(number);
-        }
-        Ok("done")
-    });
-    let mut builder = Run::builder(ScriptedModel::new([two_calls(), Response::text("ok")]))
-        .tool(count)
-        .tool_execution(mode);
-    if let Some(spawn) = spawner {
-        builder = builder.spawner(spawn);
-    }
-    let run = builder
+    let run = build(Run::builder(ScriptedModel::new([calls, Response::text("ok")])))
         .after_tool_call(async move |_, _: &ToolOutput, _| {
             hook_seen.lock().unwrap().push(hook_told.load(Ordering::SeqCst));
             AfterToolCall::unchanged()
@@ -55,8 +43,30 @@ fn told_before_each_after_hook(
             }
         }
     });
-    assert_eq!(told.load(Ordering::SeqCst), 6);
-    seen.lock().unwrap().clone()
+    let seen = seen.lock().unwrap().clone();
+    (seen, told.load(Ordering::SeqCst))
+}
+
+/// The same of two calls that tell three each and return without a pause.
+fn told_before_each_after_hook(
+    mode: ExecutionMode,
+    spawner: Option<fn(BoxFuture<'static, ()>)>,
+) -> Vec<usize> {
+    let count = tool_fn("count", "Counts to three.", async |_: NoArgs, cx: ToolContext<'_>| {
+        for number in ["one", "two", "three"] {
+            cx.update(number);
+        }
+        Ok("done")
+    });
+    let (seen, told) = told_before_each_after_hook_of(two_calls(), |builder| {
+        let builder = builder.tool(count).tool_execution(mode);
+        match spawner {
+            Some(spawn) => builder.spawner(spawn),
+            None => builder,
+        }
+    });
+    assert_eq!(told, 6);
+    seen
 }
 
 #[test]
@@ -75,44 +85,33 @@ fn an_after_hook_on_another_thread_waits_for_the_updates_too() {
     assert!(seen.iter().all(|told| *told >= 3), "{seen:?}");
 }
 
-#[test]
-fn a_sibling_that_tells_without_end_holds_no_after_hook_up() {
-    const MANY: usize = 1000;
-    let told = Arc::new(AtomicUsize::new(0));
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let (hook_told, hook_seen) = (told.clone(), seen.clone());
-    let says_one_thing = tool_fn("one", "Tells once.", async |_: NoArgs, cx: ToolContext<'_>| {
-        cx.update("one");
-        yield_now().await;
-        Ok("done")
-    });
-    let goes_on = tool_fn("many", "Tells all the time.", async |_: NoArgs, cx: ToolContext<'_>| {
+const MANY: usize = 1000;
+
+/// Tells two updates, [`MANY`] times, with a pause after each pair.
+fn tells_all_the_time() -> AgentTool {
+    tool_fn("many", "Tells all the time.", async |_: NoArgs, cx: ToolContext<'_>| {
         for _ in 0..MANY {
             cx.update("one more");
             cx.update("and one");
             yield_now().await;
         }
         Ok("done")
+    })
+}
+
+#[test]
+fn a_sibling_that_tells_without_end_holds_no_after_hook_up() {
+    let says_one_thing = tool_fn("one", "Tells once.", async |_: NoArgs, cx: ToolContext<'_>| {
+        cx.update("one");
+        yield_now().await;
+        Ok("done")
     });
     let calls = Response::tool_call("a", "one", json!({})).and_tool_call("b", "many", json!({}));
-    let run = Run::builder(ScriptedModel::new([calls, Response::text("ok")]))
-        .tools([says_one_thing, goes_on])
-        .after_tool_call(async move |_, _: &ToolOutput, _| {
-            hook_seen.lock().unwrap().push(hook_told.load(Ordering::SeqCst));
-            AfterToolCall::unchanged()
-        })
-        .build();
-    block_on(async {
-        let mut run = run.prompt("go");
-        while let Some(event) = run.next().await {
-            if let AgentEvent::ToolExecutionUpdate { .. } = event {
-                told.fetch_add(1, Ordering::SeqCst);
-            }
-        }
+    let (seen, told) = told_before_each_after_hook_of(calls, |builder| {
+        builder.tools([says_one_thing, tells_all_the_time()])
     });
-    let seen = seen.lock().unwrap().clone();
     assert!(seen[0] < 20, "the first hook waited for {} updates", seen[0]);
-    assert_eq!(seen[1], 2 * MANY + 1);
+    assert_eq!((seen[1], told), (2 * MANY + 1, 2 * MANY + 1));
 }
 
 /// Where a call goes that is polled by hand.
@@ -129,24 +128,15 @@ fn poll_all(tasks: &Tasks) {
 
 #[test]
 fn a_sibling_that_tells_faster_than_the_consumer_reads_holds_no_end_up() {
-    const MANY: usize = 1000;
     let tasks = Tasks::default();
     let spawned = tasks.clone();
-    let goes_on = tool_fn("many", "Tells all the time.", async |_: NoArgs, cx: ToolContext<'_>| {
-        for _ in 0..MANY {
-            cx.update("one more");
-            cx.update("and one");
-            yield_now().await;
-        }
-        Ok("done")
-    });
     let ends = tool_fn("one", "Tells once.", async |_: NoArgs, cx: ToolContext<'_>| {
         cx.update("one");
         Ok("done")
     });
     let calls = Response::tool_call("a", "many", json!({})).and_tool_call("b", "one", json!({}));
     let run = Run::builder(ScriptedModel::new([calls, Response::text("ok")]))
-        .tools([goes_on, ends])
+        .tools([tells_all_the_time(), ends])
         .spawner(move |future| spawned.lock().unwrap().push(future))
         .build();
     let mut run = run.prompt("go");
