@@ -19,7 +19,7 @@ use turnstate::model::{Delta, Model, StreamFn};
 use turnstate::provider::genai_crate::adapter::AdapterKind;
 use turnstate::provider::{Genai, OpenAiCompatible, ReqwestTransport};
 use turnstate::tool::{AgentTool, tool_fn};
-use turnstate::{AgentEvent, Idle, Run, Transcript};
+use turnstate::{AgentEvent, Idle, Run, Streaming, Transcript};
 
 use crate::services;
 
@@ -157,6 +157,18 @@ pub(crate) fn block_on<F: Future>(test: F) -> F::Output {
 
 pub(crate) fn roles(transcript: &Transcript) -> Vec<&str> {
     transcript.iter().map(AgentMessage::role).collect()
+}
+
+/// Reads a run until three pieces of its answer's text have come, aborts it, and reads it to its end.
+pub(crate) async fn abort_in_mid_text(mut run: Run<Streaming>) -> Run<Idle> {
+    let mut pieces = 0;
+    while let Some(event) = run.next().await {
+        pieces += usize::from(event.text_delta().is_some());
+        if pieces == 3 {
+            run.abort();
+        }
+    }
+    run.finish().await
 }
 
 pub(crate) fn answers(transcript: &Transcript) -> Vec<&AssistantMessage> {

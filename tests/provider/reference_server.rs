@@ -12,9 +12,9 @@ use turnstate::message::{AssistantContent, AssistantMessage, StopReason, Thinkin
 use turnstate::model::{Delta, Model};
 use turnstate::provider::ReqwestTransport;
 use turnstate::proxy::{ProxyDecoder, ProxyStream};
-use turnstate::{AgentEvent, Idle, Run};
+use turnstate::{Idle, Run};
 
-use crate::aimock::{Aimock, answers, block_on, result_texts, roles, weather};
+use crate::aimock::{Aimock, abort_in_mid_text, answers, block_on, result_texts, roles, weather};
 use crate::services;
 use crate::support::{checked, message_of};
 
@@ -181,17 +181,7 @@ fn an_abort_in_mid_stream_closes_the_connection_and_the_server_sees_it() {
     let Some(server) = Server::start("reference_server_abort") else { return };
     for api in APIS {
         block_on(async {
-            let mut run = server.run(api, TOKEN).prompt("slow");
-            let mut pieces = 0;
-            while let Some(event) = run.next().await {
-                if matches!(event, AgentEvent::MessageUpdate { delta: Delta::Text { .. } }) {
-                    pieces += 1;
-                    if pieces == 3 {
-                        run.abort();
-                    }
-                }
-            }
-            let run = run.finish().await;
+            let run = abort_in_mid_text(server.run(api, TOKEN).prompt("slow")).await;
             let answer = answers(run.transcript())[0];
             assert_eq!(answer.stop_reason, StopReason::Aborted, "{api}");
             assert_eq!(answer.texts().collect::<String>(), "one tw", "{api}");

@@ -14,6 +14,7 @@ use turnstate::provider::{Genai, OpenAiCompatible, ReqwestTransport};
 use turnstate::tool::tool_fn;
 use turnstate::{AgentEvent, Idle, Run, Transcript};
 
+use crate::aimock::abort_in_mid_text;
 use crate::services;
 
 struct Server {
@@ -139,17 +140,8 @@ async fn abort(run: Run<Idle>) {
     let options: RequestOptions =
         serde_json::from_value(json!({"temperature": 0.0, "maxTokens": 3_000})).unwrap();
     run.set_options(Arc::new(options));
-    let mut run = run.prompt("Count from one to one thousand in words, one number in each line.");
-    let mut pieces = 0;
-    while let Some(event) = run.next().await {
-        if matches!(event, AgentEvent::MessageUpdate { delta: Delta::Text { .. } }) {
-            pieces += 1;
-            if pieces == 3 {
-                run.abort();
-            }
-        }
-    }
-    let mut run = run.finish().await;
+    let run = run.prompt("Count from one to one thousand in words, one number in each line.");
+    let mut run = abort_in_mid_text(run).await;
     let answer = run.transcript().last().unwrap().as_assistant().unwrap().clone();
     assert_eq!(answer.stop_reason, StopReason::Aborted);
     assert!(answer.texts().any(|text| !text.is_empty()));
