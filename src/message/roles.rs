@@ -171,7 +171,8 @@ impl Roles {
 
 /// Refuses two types that share a role.
 ///
-/// As all that refuses, it is `track_caller`, so that the compiler shows the extension at fault and not this file.
+/// As all that refuses, it panics in const evaluation alone, where a panic is a compile error, and is `track_caller`, so that
+/// the compiler shows the extension at fault and not this file.
 #[track_caller]
 const fn refuse_clash(first: &Roles, second: &Roles) {
     if first.takes_any() && second.takes_any() {

@@ -66,6 +66,7 @@ impl Blocks {
         });
         (0..self.list.len()).map(move |at| {
             let at = order.as_ref().and_then(|order| order.get(at)).copied().unwrap_or(at);
+            // It cannot be out of bounds: an order holds the places of the list, and so does the range.
             &self.list[at].1
         })
     }

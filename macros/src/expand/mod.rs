@@ -28,8 +28,8 @@ pub(crate) fn expand(input: &Input<'_>) -> TokenStream {
     quote!(#implementation #checks)
 }
 
-/// An impl that stands in where the type has mistakes, so that nothing but them is reported. A type that cannot have one,
-/// whatever its attributes, gets none.
+/// An impl that stands in where the type has mistakes, so that nothing but them is reported: a program that has one does not
+/// compile, so none of its functions is ever reached. A type that cannot have one, whatever its attributes, gets none.
 pub(crate) fn fallback(input: &Input<'_>) -> TokenStream {
     if input.is_union || input.generics.lifetimes().next().is_some() {
         return TokenStream::new();
