@@ -12,24 +12,37 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use smol::future::yield_now;
 use turnstate::hook::AfterToolCall;
+use turnstate::message::ToolCall;
 use turnstate::testing::{Response, ScriptedModel};
 use turnstate::tool::{AgentTool, ExecutionMode, NoArgs, ToolContext, ToolOutput, tool_fn};
-use turnstate::{AgentEvent, Run, RunBuilder};
+use turnstate::{AgentEvent, Idle, Run, RunBuilder};
 
 fn two_calls() -> Response {
     Response::tool_call("a", "count", json!({})).and_tool_call("b", "count", json!({}))
 }
 
-/// Runs an answer's calls, and gives how many updates the consumer had been told when each call's after-hook was asked,
-/// and in the end.
-fn told_before_each_after_hook_of(
-    calls: Response,
-    build: impl FnOnce(RunBuilder) -> RunBuilder,
-) -> (Vec<usize>, usize) {
+/// How many updates the consumer had been told when each call's after-hook was asked, of two calls that tell three each
+/// and return without a pause.
+fn told_before_each_after_hook(
+    mode: ExecutionMode,
+    spawner: Option<fn(BoxFuture<'static, ()>)>,
+) -> Vec<usize> {
     let told = Arc::new(AtomicUsize::new(0));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let (hook_told, hook_seen) = (told.clone(), seen.clone());
-    let run = build(Run::builder(ScriptedModel::new([calls, Response::text("ok")])))
+    let count = tool_fn("count", "Counts to three.", async |_: NoArgs, cx: ToolContext<'_>| {
+        for number in ["one", "two", "three"] {
+            cx.update(number);
+        }
+        Ok("done")
+    });
+    let mut builder = Run::builder(ScriptedModel::new([two_calls(), Response::text("ok")]))
+        .tool(count)
+        .tool_execution(mode);
+    if let Some(spawn) = spawner {
+        builder = builder.spawner(spawn);
+    }
+    let run = builder
         .after_tool_call(async move |_, _: &ToolOutput, _| {
             hook_seen.lock().unwrap().push(hook_told.load(Ordering::SeqCst));
             AfterToolCall::unchanged()
@@ -43,30 +56,8 @@ fn told_before_each_after_hook_of(
             }
         }
     });
-    let seen = seen.lock().unwrap().clone();
-    (seen, told.load(Ordering::SeqCst))
-}
-
-/// The same of two calls that tell three each and return without a pause.
-fn told_before_each_after_hook(
-    mode: ExecutionMode,
-    spawner: Option<fn(BoxFuture<'static, ()>)>,
-) -> Vec<usize> {
-    let count = tool_fn("count", "Counts to three.", async |_: NoArgs, cx: ToolContext<'_>| {
-        for number in ["one", "two", "three"] {
-            cx.update(number);
-        }
-        Ok("done")
-    });
-    let (seen, told) = told_before_each_after_hook_of(two_calls(), |builder| {
-        let builder = builder.tool(count).tool_execution(mode);
-        match spawner {
-            Some(spawn) => builder.spawner(spawn),
-            None => builder,
-        }
-    });
-    assert_eq!(told, 6);
-    seen
+    assert_eq!(told.load(Ordering::SeqCst), 6);
+    seen.lock().unwrap().clone()
 }
 
 #[test]
@@ -99,21 +90,6 @@ fn tells_all_the_time() -> AgentTool {
     })
 }
 
-#[test]
-fn a_sibling_that_tells_without_end_holds_no_after_hook_up() {
-    let says_one_thing = tool_fn("one", "Tells once.", async |_: NoArgs, cx: ToolContext<'_>| {
-        cx.update("one");
-        yield_now().await;
-        Ok("done")
-    });
-    let calls = Response::tool_call("a", "one", json!({})).and_tool_call("b", "many", json!({}));
-    let (seen, told) = told_before_each_after_hook_of(calls, |builder| {
-        builder.tools([says_one_thing, tells_all_the_time()])
-    });
-    assert!(seen[0] < 20, "the first hook waited for {} updates", seen[0]);
-    assert_eq!((seen[1], told), (2 * MANY + 1, 2 * MANY + 1));
-}
-
 /// Where a call goes that is polled by hand.
 type Tasks = Arc<Mutex<Vec<BoxFuture<'static, ()>>>>;
 
@@ -126,34 +102,68 @@ fn poll_all(tasks: &Tasks) {
     tasks.lock().unwrap().retain_mut(|task| task.poll_unpin(&mut cx).is_pending());
 }
 
-#[test]
-fn a_sibling_that_tells_faster_than_the_consumer_reads_holds_no_end_up() {
+/// A run whose calls are `many`, which tells all the time, and `one`, which tells once; they go where they are polled by
+/// hand.
+fn flooded() -> (RunBuilder, Tasks) {
     let tasks = Tasks::default();
     let spawned = tasks.clone();
-    let ends = tool_fn("one", "Tells once.", async |_: NoArgs, cx: ToolContext<'_>| {
+    let tells_once = tool_fn("one", "Tells once.", async |_: NoArgs, cx: ToolContext<'_>| {
         cx.update("one");
         Ok("done")
     });
     let calls = Response::tool_call("a", "many", json!({})).and_tool_call("b", "one", json!({}));
-    let run = Run::builder(ScriptedModel::new([calls, Response::text("ok")]))
-        .tools([tells_all_the_time(), ends])
-        .spawner(move |future| spawned.lock().unwrap().push(future))
-        .build();
+    let builder = Run::builder(ScriptedModel::new([calls, Response::text("ok")]))
+        .tools([tells_all_the_time(), tells_once])
+        .spawner(move |future| spawned.lock().unwrap().push(future));
+    (builder, tasks)
+}
+
+/// Reads a flooded run, counting what is `told`, and gives how much of it before the end of `one`. Whenever the consumer has
+/// read one thing, two more are told.
+fn told_before_the_end_of_one(run: Run<Idle>, tasks: &Tasks, told: &AtomicUsize) -> Option<usize> {
     let mut run = run.prompt("go");
-    let (mut told, mut told_before_the_end) = (Vec::new(), None);
+    let (mut one_has_told, mut before_its_end) = (false, None);
     loop {
         match poll_once(run.next()) {
             Poll::Ready(None) => break,
-            Poll::Ready(Some(AgentEvent::ToolExecutionUpdate { call, .. })) => told.push(call.id.clone()),
+            Poll::Ready(Some(AgentEvent::ToolExecutionUpdate { call, .. })) => {
+                told.fetch_add(1, Ordering::SeqCst);
+                one_has_told |= call.id == "b";
+            }
             Poll::Ready(Some(AgentEvent::ToolExecutionEnd { call, .. })) if call.id == "b" => {
-                assert!(told.contains(&call.id), "an update came after the end of its call");
-                told_before_the_end = Some(told.len());
+                assert!(one_has_told, "an update came after the end of its call");
+                before_its_end = Some(told.load(Ordering::SeqCst));
             }
             _ => {}
         }
-        // Whenever the consumer has read one thing, two more are told.
-        poll_all(&tasks);
+        poll_all(tasks);
     }
-    assert_eq!(told.len(), 2 * MANY + 1);
-    assert!(told_before_the_end.is_some_and(|told| told < 10), "{told_before_the_end:?}");
+    assert_eq!(told.load(Ordering::SeqCst), 2 * MANY + 1);
+    before_its_end
+}
+
+#[test]
+fn a_sibling_that_tells_faster_than_the_consumer_reads_holds_no_end_up() {
+    let (builder, tasks) = flooded();
+    let told = told_before_the_end_of_one(builder.build(), &tasks, &AtomicUsize::new(0));
+    assert!(told.is_some_and(|told| told < 10), "{told:?}");
+}
+
+#[test]
+fn a_sibling_that_tells_faster_than_the_consumer_reads_holds_no_after_hook_up() {
+    let (builder, tasks) = flooded();
+    let told = Arc::new(AtomicUsize::new(0));
+    let asked_at = Arc::new(Mutex::new(None));
+    let (hook_told, hook_asked_at) = (told.clone(), asked_at.clone());
+    let run = builder
+        .after_tool_call(async move |call: &ToolCall, _: &ToolOutput, _| {
+            if call.id == "b" {
+                *hook_asked_at.lock().unwrap() = Some(hook_told.load(Ordering::SeqCst));
+            }
+            AfterToolCall::unchanged()
+        })
+        .build();
+    told_before_the_end_of_one(run, &tasks, &told);
+    let asked_at = asked_at.lock().unwrap().unwrap();
+    assert!((1..10).contains(&asked_at), "the hook was asked after {asked_at} updates");
 }
