@@ -27,6 +27,12 @@ const TEXT_RUN: [&str; 11] = [
     "agent_end",
 ];
 
+/// The places in a text run at which a kind of event comes for the first time.
+fn moments() -> impl Iterator<Item = (usize, &'static str)> {
+    let is_first = |(at, kind): &(usize, &str)| !TEXT_RUN[..*at].contains(kind);
+    TEXT_RUN.into_iter().enumerate().filter(is_first)
+}
+
 #[test]
 fn each_listener_hears_an_event_in_order_and_the_next_event_waits_for_the_last() {
     let agent = agent([text("Hello.")]);
@@ -431,5 +437,42 @@ fn an_event_that_was_kept_does_not_change() {
     block_on(agent.prompt("Again").unwrap());
     for (event, picture) in kept.lock().unwrap().iter() {
         assert_eq!(serde_json::to_string(event).unwrap(), *picture);
+    }
+}
+
+#[test]
+fn who_subscribes_at_any_event_of_a_run_that_never_waits_hears_the_next() {
+    for (at, kind) in moments() {
+        let agent = agent([text("Hello.")]);
+        let (log, weak) = (Log::new(), agent.downgrade());
+        let (added, heard) = (Arc::new(Mutex::new(None)), log.clone());
+        let _first = agent.subscribe(async move |event, _| {
+            let mut added = added.lock().unwrap();
+            if event.kind() == kind && added.is_none() {
+                *added = Some(heard.listen(&weak.upgrade().unwrap()));
+            }
+        });
+        within(agent.prompt("Hi").unwrap());
+        assert_eq!(log.take(), TEXT_RUN[at + 1..], "from {kind} on");
+    }
+}
+
+#[test]
+fn what_a_listener_holds_is_gone_by_the_next_event_after_it_is_unsubscribed() {
+    for (at, kind) in moments() {
+        let agent = agent([text("Hello.")]);
+        let held = Arc::new(());
+        let seen = Arc::downgrade(&held);
+        let leaves = Arc::new(Mutex::new(Some(agent.subscribe(async move |_, _| drop(held)))));
+        let later = Arc::new(Mutex::new(Vec::new()));
+        let told = later.clone();
+        let _other = agent.subscribe(async move |event, _| {
+            let subscription = leaves.lock().unwrap().take_if(|_| event.kind() == kind);
+            if subscription.is_none() && leaves.lock().unwrap().is_none() {
+                told.lock().unwrap().push(seen.strong_count());
+            }
+        });
+        within(agent.prompt("Hi").unwrap());
+        assert_eq!(*later.lock().unwrap(), vec![0; TEXT_RUN.len() - at - 1], "after {kind}");
     }
 }
