@@ -261,3 +261,54 @@ impl fmt::Debug for Tools {
         f.debug_list().entries(self.0.list.iter().map(AgentTool::name)).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::{Tool, ToolContext, ToolError, ToolOutput};
+
+    /// A tool that has nothing but its name and mode.
+    struct Named(String, ExecutionMode);
+
+    impl Tool for Named {
+        type Args = crate::tool::NoArgs;
+
+        fn name(&self) -> &str {
+            &self.0
+        }
+
+        fn description(&self) -> &str {
+            "Does nothing."
+        }
+
+        fn execution_mode(&self) -> ExecutionMode {
+            self.1
+        }
+
+        async fn execute(&self, _: Self::Args, _: ToolContext<'_>) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::text("done"))
+        }
+    }
+
+    fn named(at: usize, mode: ExecutionMode) -> AgentTool {
+        AgentTool::new(Named(format!("tool_{at}"), mode))
+    }
+
+    #[test]
+    fn few_or_many_tools_are_found_by_their_names_and_the_last_of_a_name_counts() {
+        for count in 0..=2 * FEW_TOOLS {
+            let first = (0..count).map(|at| named(at, ExecutionMode::Parallel));
+            let again = (count > 1).then(|| named(1, ExecutionMode::Sequential));
+            let tools = Tools::new(first.chain(again));
+            assert_eq!(tools.as_slice().len(), count);
+            assert!(tools.get("tool").is_none());
+            for at in 0..count {
+                let (name, sequential) = (format!("tool_{at}"), at == 1);
+                assert_eq!(tools.get(&name).map(AgentTool::name), Some(name.as_str()), "of {count}");
+                let mode = if sequential { ExecutionMode::Sequential } else { ExecutionMode::Parallel };
+                assert_eq!(tools.execution_mode(&name), mode, "{name} of {count}");
+            }
+            assert_eq!(tools.execution_mode("no such tool"), ExecutionMode::Parallel);
+        }
+    }
+}
